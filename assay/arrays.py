@@ -1,0 +1,107 @@
+"""The one door through which numpy, lists and tensors enter the library, and the checks that stand at it."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+ArrayLike = Tensor | NDArray[np.generic] | Sequence[object]
+Tags = NDArray[np.generic]  # ids and groups: numbers or strings, compared and never calculated with
+
+
+class InputError(ValueError):
+    """The data that came in are wrong; the message says what, where and what to do."""
+
+
+def tensor(values: ArrayLike, *, name: str) -> Tensor:
+    """View `values` as a tensor, sharing memory where it can; lists of floats become float64."""
+    if isinstance(values, Tensor):
+        return values.detach()
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be numbers, got {array.dtype} (first value {_first(array)})")
+    if not array.dtype.isnative or any(stride < 0 for stride in array.strides):
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    with warnings.catch_warnings():
+        # torch warns of read-only memory, which nothing here writes to.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.as_tensor(array)
+
+
+def floats(values: ArrayLike, *, name: str, ndim: int) -> Tensor:
+    """View `values` as a floating tensor of `ndim` dimensions with at least one row."""
+    x = tensor(values, name=name)
+    if x.ndim != ndim:
+        shape = "[n]" if ndim == 1 else "[n, k]"
+        raise InputError(f"{name} must have shape {shape}, got {list(x.shape)}")
+    if len(x) == 0:
+        raise InputError(f"{name}: no rows")
+    return x if x.is_floating_point() else x.double()
+
+
+def labels(values: ArrayLike, *, n_classes: int, n: int) -> Tensor:
+    """View `values` as `n` int64 class indices in [0, n_classes)."""
+    y = tensor(values, name="labels")
+    if y.is_floating_point():
+        raise InputError(f"labels must be integer class indices, got {_dtype(y)} (row 0 is {_first(y)})")
+    if y.shape != (n,):
+        raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
+    y = y.long()
+    refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}")
+    return y
+
+
+def booleans(values: ArrayLike, *, name: str, n: int) -> Tensor:
+    """View `values` as `n` booleans; 0 and 1 of any number type will do."""
+    x = tensor(values, name=name)
+    if x.shape != (n,):
+        raise InputError(f"{n} rows of confidence but {name} of shape {list(x.shape)}")
+    refuse(x, (x != 0) & (x != 1), f"{name} must be 0 or 1, got {{}}")
+    return x.bool()
+
+
+def tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
+    """View `values` as `n` numbers or strings."""
+    if values is None:
+        return None
+    array = np.asarray(values.cpu() if isinstance(values, Tensor) else values)
+    if array.dtype == object:
+        array = array.astype(str)
+    if array.shape != (n,):
+        raise InputError(f"{n} rows of predictions but {name} of shape {list(array.shape)}")
+    return array
+
+
+def unique_tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
+    """As `tags`, none twice: they tell one row from another."""
+    array = tags(values, name=name, n=n)
+    if array is not None:
+        seen, first, count = np.unique(array, return_index=True, return_counts=True)
+        if len(seen) < n:
+            raise InputError(f"{name} must be unique: {seen[count.argmax()]} (row {first[count.argmax()]}) is repeated")
+    return array
+
+
+def refuse(x: Tensor, wrong: Tensor, message: str) -> None:
+    """Raise on the first element of `x` marked `wrong`; `{}` in the message stands for its value."""
+    if wrong.any():
+        place = wrong.nonzero()[0].tolist()
+        where = f"row {place[0]}" + (f", class {place[1]}" if len(place) == 2 else "")
+        raise InputError(f"{where}: {message.format(x[tuple(place)].item())}")
+
+
+def row_chunks(n: int, row: int, *, device: torch.device) -> list[slice]:
+    """Cut `n` rows of `row` elements into runs that stay in a core's cache (on a GPU: in its memory)."""
+    size = max(1, (2**17 if device.type == "cpu" else 2**26) // max(row, 1))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _first(x: Tensor | NDArray[np.generic]) -> object:
+    return x.reshape(-1)[0].item() if x.size and len(x.reshape(-1)) else "none"
+
+
+def _dtype(x: Tensor) -> str:
+    return str(x.dtype).removeprefix("torch.")

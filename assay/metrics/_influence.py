@@ -1,0 +1,101 @@
+"""How much one sample moves a ranking metric: the influence functions behind its error bar.
+
+A metric is a functional of the joint law of score and correctness. Its influence at a sample is its derivative when a
+little mass is moved there; the mean of the influences is 0 and their variance over n is that of the metric. A sample
+matters only through its place in the ranking and whether it is right, so two columns of the table hold them all. For
+AUROC this is the variance of DeLong, DeLong & Clarke-Pearson (1988).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import torch
+from torch import Tensor
+
+from assay.metrics._ranking import Ranking, augrc, aupr_error, aupr_success, aurc, auroc
+from assay.predictions import Outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Influence of a right and of a wrong sample at each distinct score of a ranking."""
+
+    ranking: Ranking
+    right: Tensor  # [t]
+    wrong: Tensor  # [t]
+
+    def __sub__(self, other: Influence) -> Influence:
+        return Influence(self.ranking, self.right - other.right, self.wrong - other.wrong)
+
+    def variance(self) -> float:
+        """Variance of the metric; right and wrong samples each with the small-sample factor of DeLong."""
+        r = self.ranking
+        parts = ((self.right, r.right), (self.wrong, r.wrong))
+        return sum(float((x**2 * c.diff()).sum() * c[-1] / (c[-1] - 1).clamp(min=1)) for x, c in parts) / r.n**2
+
+    def of(self, outcomes: Outcomes) -> Tensor:
+        """Influence of each sample of the ranking, [n], in the order of the file."""
+        row = torch.searchsorted(-self.ranking.score, -outcomes.confidence)
+        return torch.where(outcomes.correct, self.right[row], self.wrong[row])
+
+
+def accuracy_influence(r: Ranking) -> Influence:
+    rate = torch.full_like(r.score, r.n_wrong / r.n)
+    return Influence(r, rate, rate - 1)
+
+
+def auroc_influence(r: Ranking) -> Influence:
+    """For a right sample the share of errors below it, for an error that of right samples above it."""
+    below = (r.wrong[-1] - _midway(r.wrong)) / r.wrong[-1]
+    above = _midway(r.right) / r.right[-1]
+    area = auroc(r)
+    return Influence(r, (below - area) * r.n / r.right[-1], (above - area) * r.n / r.wrong[-1])
+
+
+def aurc_influence(r: Ranking) -> Influence:
+    """A sample adds its own risk, and changes that of every threshold at or below its score."""
+    risk, share = r.wrong[1:] / r.kept[1:], r.kept.diff() / r.kept[1:]
+    own = risk - aurc(r) - _from_here_down(share * risk)
+    return Influence(r, own, own + _from_here_down(share))
+
+
+def e_aurc_influence(r: Ranking) -> Influence:
+    """That of AURC less the slope -ln(1 - r) of the optimum times the influence on the error rate r."""
+    slope, rate = -log(1 - r.n_wrong / r.n), r.n_wrong / r.n
+    optimum = Influence(r, torch.full_like(r.score, -slope * rate), torch.full_like(r.score, slope * (1 - rate)))
+    return aurc_influence(r) - optimum
+
+
+def augrc_influence(r: Ranking) -> Influence:
+    own = _midway(r.wrong) / r.n - 2 * augrc(r)
+    return Influence(r, own, own + 1 - _midway(r.kept) / r.n)
+
+
+def aupr_success_influence(r: Ranking) -> Influence:
+    hit, miss = _precision_influence(r.right, r.kept, aupr_success(r))
+    return Influence(r, hit, miss)
+
+
+def aupr_error_influence(r: Ranking) -> Influence:
+    hits, kept = (r.wrong[-1] - r.wrong).flip(0), (r.kept[-1] - r.kept).flip(0)
+    hit, miss = _precision_influence(hits, kept, aupr_error(r))
+    return Influence(r, miss.flip(0), hit.flip(0))
+
+
+def _precision_influence(hits: Tensor, kept: Tensor, area: float) -> tuple[Tensor, Tensor]:
+    """Of average precision, at a hit and at a miss: its own precision, and that of every hit at or below its score."""
+    precision, share = hits[1:] / kept[1:], hits.diff() / kept[1:]
+    rate = hits[-1] / kept[-1]
+    miss = -_from_here_down(share * precision) / rate
+    return miss + (precision + _from_here_down(share) - area) / rate, miss
+
+
+def _midway(cumulative: Tensor) -> Tensor:
+    """Count above each block plus half of its own: ties count half."""
+    return (cumulative[1:] + cumulative[:-1]) / 2
+
+
+def _from_here_down(terms: Tensor) -> Tensor:
+    return terms.flip(0).cumsum(0).flip(0)

@@ -1,0 +1,122 @@
+"""Two models on the same samples: differences with their doubt.
+
+The calibration of two models is compared by the debiased square of their binned l2 errors, the calibration part of the
+Brier score of the top label. It is unbiased, so its difference has no preference for either model, and its variance is
+known both where the errors are large (it is then linear in the gaps) and where both vanish (a quadratic form of noise).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import torch
+from torch import Tensor
+
+from assay.metrics._bins import mass_bin
+from assay.metrics._intervals import Interval, student
+from assay.metrics._ranking import Ranking
+from assay.predictions import Outcomes
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its standard error; `degrees` are those of Student's law of its studentized noise."""
+
+    value: float
+    error: float
+    degrees: float
+
+    def interval(self) -> Interval:
+        half = student(self.degrees) * self.error
+        return Interval(self.value - half, self.value + half)
+
+    def p_value(self) -> float:
+        """Two-sided, of the value being 0."""
+        from scipy.special import stdtr
+
+        if abs(self.value) < 1e-12:  # rounding, as between a model and its own monotone map
+            return 1.0
+        if self.error == 0:
+            return 0.0
+        return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
+
+
+def mean_estimate(column: Tensor) -> Estimate:
+    """The mean of a column, of paired differences say."""
+    n = len(column)
+    error = float(column.std()) / sqrt(n) if n > 1 else inf
+    return Estimate(float(column.mean()), error, max(n - 1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationPart:
+    """Debiased squared l2 error over equal-mass bins, with what its variance needs."""
+
+    bin: Tensor  # [n] of each sample
+    noise: Tensor  # [n] of confidence - correct about its bin's mean
+    gap: Tensor  # [b]
+    weight: Tensor  # [b]
+
+
+def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> CalibrationPart:
+    row = torch.searchsorted(-r.score, -outcomes.confidence)
+    index = mass_bin(r, n_bins)[row]
+    excess = outcomes.confidence - outcomes.correct.double()
+    count = torch.bincount(index, minlength=n_bins).double()
+    gap = torch.bincount(index, excess, minlength=n_bins) / count.clamp(min=1)
+    # Taking the bin's own mean away leaves (count - 1) / count of the variance.
+    noise = (excess - gap[index]) * (count / (count - 1).clamp(min=1)).sqrt()[index]
+    return CalibrationPart(index, noise, gap, count / len(excess))
+
+
+def calibration_estimate(part: CalibrationPart) -> Estimate:
+    """The debiased squared error of one model."""
+    return _quadratic([(part, 1.0)])
+
+
+def calibration_difference(a: CalibrationPart, b: CalibrationPart) -> Estimate:
+    """Debiased squared error of `b` minus that of `a`, on the same samples."""
+    return _quadratic([(b, 1.0), (a, -1.0)])
+
+
+def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
+    """Sum of sign * (sum of weight * gap^2) without its bias, for models that share their samples.
+
+    The gaps g are normal about their means with covariance S, so g' Q g - tr QS is unbiased and its variance is
+    4 m' Q S Q m + 2 tr QSQS; for the unknown means m, g' Q S Q g is too large by tr QSQS.
+    """
+    n, b = len(parts[0][0].bin), len(parts[0][0].gap)
+    gap = torch.cat([part.gap for part, _ in parts])
+    form = torch.cat([sign * part.weight for part, sign in parts])  # Q is diagonal
+    weight = torch.cat([part.weight for part, _ in parts]).clamp(min=1 / n)
+    blocks = [torch.cat([_products(p, q) for q, _ in parts], 1) for p, _ in parts]
+    covariance = torch.cat(blocks) / (n * n * weight[:, None] * weight)
+    qs = form[:, None] * covariance
+    trace = float((qs * qs.T).sum())
+    linear = float((form * gap) @ covariance @ (form * gap))
+    # Between bins: a sample more or less in a bin of large gap also moves the sum.
+    between = sum((sign * part.gap**2)[part.bin] for part, sign in parts)
+    assert isinstance(between, Tensor)
+    variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var()) / n
+    # Pure noise is a sum of squares, skewed for one model and symmetric for two; with these degrees Student's tails
+    # are heavier down to one in a thousand. The more of the variance is linear, the nearer is the law to normal.
+    quadratic = max(2 * trace / variance, 1e-3)
+    degrees = (b / 2 if len(parts) == 1 else 2 * b) / quadratic**2
+    return Estimate(float((form * gap**2).sum() - qs.diagonal().sum()), sqrt(variance), degrees)
+
+
+def _products(a: CalibrationPart, b: CalibrationPart) -> Tensor:
+    """Sum of the products of both noises over the samples in each pair of bins, [b, b]."""
+    bins = len(a.gap)
+    return torch.bincount(a.bin * bins + b.bin, a.noise * b.noise, minlength=bins * bins).view(bins, bins)
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """P-values corrected for their number (Holm 1979), in the order given."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, worst = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(order):
+        worst = max(worst, min(1.0, (len(p_values) - place) * p_values[index]))
+        corrected[index] = worst
+    return corrected

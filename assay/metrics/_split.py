@@ -1,0 +1,64 @@
+"""Confidence of right and wrong answers apart, and of the surest (seeds 000, 001 and 004)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from assay.metrics._bins import ece, equal_width
+from assay.metrics._ranking import Ranking, auroc, ranking
+from assay.predictions import Outcomes
+
+
+def ece_correct(outcomes: Outcomes) -> float:
+    """ECE of the right answers alone: how far their mean confidence stays below 1; nan if there are none."""
+    return 1 - _mean(outcomes.confidence[outcomes.correct])
+
+
+def ece_wrong(outcomes: Outcomes) -> float:
+    """ECE of the wrong answers alone, their mean confidence; nan if there are none."""
+    return _mean(outcomes.confidence[~outcomes.correct])
+
+
+def confidence_gap(outcomes: Outcomes) -> float:
+    """Mean confidence of right minus that of wrong answers (seed 000 fig 10); nan if there are none of either."""
+    return _mean(outcomes.confidence[outcomes.correct]) - _mean(outcomes.confidence[~outcomes.correct])
+
+
+def s99(outcomes: Outcomes) -> float:
+    """|S99|: share of samples with a confidence of at least .99 (seed 004 table 7)."""
+    return _mean(outcomes.confidence >= 0.99)
+
+
+def s99_accuracy(outcomes: Outcomes) -> float:
+    """Accuracy among the samples with a confidence of at least .99; nan if there are none."""
+    return _mean(outcomes.correct[outcomes.confidence >= 0.99])
+
+
+@dataclass(frozen=True)
+class EceTerms:
+    """Seed 001 eq 9 claims ECE = mean confidence - beta - gamma. That is no identity: `residual` is what is missing.
+
+    The equation averages accuracy over thresholds where ECE has the accuracy itself, so the residual does not vanish
+    even for a model over-confident in every bin. The terms are for reading the paper, not for estimating ECE.
+    """
+
+    mean_confidence: float
+    beta: float  # AUROC 2 P N / n^2, with P right and N wrong answers
+    gamma: float  # (P^2 + N^2) / (2 n^2)
+    ece: float
+    residual: float  # ece - (mean confidence - beta - gamma)
+
+
+def ece_terms(outcomes: Outcomes, n_bins: int = 15) -> EceTerms:
+    """The terms of seed 001 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
+    r: Ranking = ranking(outcomes)
+    right, wrong = 1 - r.n_wrong / r.n, r.n_wrong / r.n
+    beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
+    c, e = _mean(outcomes.confidence), ece(equal_width(outcomes, n_bins))
+    return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))
+
+
+def _mean(column: Tensor) -> float:
+    return float(column.double().mean())

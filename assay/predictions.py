@@ -1,0 +1,314 @@
+"""What a model said about a data set, and how each answer turned out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay import arrays
+from assay.arrays import ArrayLike, InputError, Tags
+
+Watch = Callable[[Tensor, Tensor], None]  # (probabilities [m, k], labels [m]) of one chunk of rows
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Scores for every class and the true labels, of one model on one split.
+
+    The caller says what the numbers are, by the constructor; nothing is guessed. `values` are kept as they came:
+    logits, or probabilities where `normalized`.
+
+    >>> p = Predictions.from_logits([[2.0, 0.0, -1.0], [0.5, 1.5, 0.0]], [0, 2])
+    >>> p
+    Predictions(n=2, k=3, logits)
+    >>> p.outcomes().confidence
+    tensor([0.8438, 0.6285], dtype=torch.float64)
+    """
+
+    values: Tensor  # [n, k]
+    labels: Tensor  # [n] int64
+    normalized: bool = False
+    ids: Tags | None = None  # [n] what tells one row from another, to match it across models
+    group: Tags | None = None  # [n] what the audit is broken down by
+    features: Tensor | None = None  # [n, d] penultimate activations, for scores that need them
+
+    @staticmethod
+    def from_logits(
+        logits: ArrayLike,
+        labels: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        features: ArrayLike | None = None,
+    ) -> Predictions:
+        """From logits [n, k], k >= 2, all finite; labels are class indices."""
+        z = arrays.floats(logits, name="logits", ndim=2)
+        _two_classes(z, "logits", "from_binary_logits")
+        for rows in arrays.row_chunks(*z.shape, device=z.device):
+            # A sum is infinite or nan if any term is, and costs a fraction of a look at each.
+            if not z[rows].sum(dtype=torch.float32 if z.element_size() < 4 else None).isfinite():
+                arrays.refuse(z, ~z.isfinite(), "logit is {}")
+        return Predictions(z, *_columns(z, labels, False, ids, group, features))
+
+    @staticmethod
+    def from_probabilities(
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        features: ArrayLike | None = None,
+    ) -> Predictions:
+        """From probabilities [n, k], k >= 2, none negative, whose rows sum to 1 within .001 (half precision .01)."""
+        p = arrays.floats(probabilities, name="probabilities", ndim=2)
+        _two_classes(p, "probabilities", "from_binary_probabilities")
+        tolerance = 1e-2 if p.dtype in (torch.float16, torch.bfloat16) else 1e-3
+        for rows in arrays.row_chunks(*p.shape, device=p.device):
+            total = p[rows].sum(1, dtype=torch.float64)
+            if not (p[rows].amin() >= 0 and ((total - 1).abs() <= tolerance).all()):
+                arrays.refuse(p, ~(p >= 0), "probability is {}")
+                totals = p.sum(1, dtype=torch.float64)
+                arrays.refuse(totals, ~((totals - 1).abs() <= tolerance), "probabilities sum to {:.6g}, not 1")
+        return Predictions(p, *_columns(p, labels, True, ids, group, features))
+
+    @staticmethod
+    def from_binary_logits(
+        logits: ArrayLike,
+        labels: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        features: ArrayLike | None = None,
+    ) -> Predictions:
+        """From one logit a row, that of class 1 against class 0; labels are 0 or 1."""
+        z = arrays.floats(logits, name="logits", ndim=1)
+        pair = torch.stack([torch.zeros_like(z), z], 1)
+        return Predictions.from_logits(pair, labels, ids=ids, group=group, features=features)
+
+    @staticmethod
+    def from_binary_probabilities(
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        features: ArrayLike | None = None,
+    ) -> Predictions:
+        """From one probability a row, that of class 1; labels are 0 or 1."""
+        p = arrays.floats(probabilities, name="probabilities", ndim=1)
+        arrays.refuse(p, ~((p >= 0) & (p <= 1)), "probability {} is outside [0, 1]")
+        pair = torch.stack([1 - p, p], 1)
+        return Predictions.from_probabilities(pair, labels, ids=ids, group=group, features=features)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Predictions(n={len(self)}, k={self.n_classes}, {'probabilities' if self.normalized else 'logits'})"
+
+    def __getitem__(self, rows: Tensor | slice) -> Predictions:
+        """Pick rows, by slice, indices or a mask."""
+        return _pick(self, rows)
+
+    @property
+    def n_classes(self) -> int:
+        return self.values.shape[1]
+
+    @property
+    def logits(self) -> Tensor:
+        """Logits [n, k]; of probabilities their logarithms, -inf for 0."""
+        return self.values.log() if self.normalized else self.values
+
+    @property
+    def probabilities(self) -> Tensor:
+        """Probabilities [n, k]."""
+        return self.values if self.normalized else self.values.softmax(1)
+
+    def outcomes(self, watch: Watch | None = None) -> Outcomes:
+        """Reduce k classes to five numbers a sample, in one pass over the rows in cache-sized chunks.
+
+        Of classes tied for the highest score the first is the predicted one. `watch` is shown each chunk of
+        probabilities while it is in cache, so that classwise sums need no pass of their own.
+        """
+        n, k = self.values.shape
+        columns = torch.empty(4, n, dtype=torch.float64, device=self.values.device)
+        correct = torch.empty(n, dtype=torch.bool, device=self.values.device)
+        reduce = _reduce_probabilities if self.normalized else _reduce_logits
+        for rows in arrays.row_chunks(n, k, device=self.values.device):
+            reduce(self.values[rows], self.labels[rows], columns[:, rows], correct[rows], watch)
+        confidence, nll, brier, entropy = columns
+        return Outcomes(confidence, correct, nll, brier, entropy, self.ids, self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """One row a sample: how confident, and was it right. Feeds every top-label metric, interval and test.
+
+    >>> a = Outcomes.from_scores([0.9, 0.6], [True, False])
+    >>> a + a[:1]
+    Outcomes(n=3, errors=1)
+    """
+
+    confidence: Tensor  # [n] float64
+    correct: Tensor  # [n] bool
+    nll: Tensor | None = None  # [n] -log p of the true class
+    brier: Tensor | None = None  # [n] squared distance of the probabilities from the one-hot label
+    entropy: Tensor | None = None  # [n] in nats
+    ids: Tags | None = None
+    group: Tags | None = None
+    is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
+
+    @staticmethod
+    def from_scores(
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        *,
+        is_probability: bool = True,
+        ids: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ) -> Outcomes:
+        """From a confidence in [0, 1] and whether the answer was right.
+
+        With `is_probability=False` any finite score will do (energy, margin, distance); it is then only ranked.
+        """
+        c = arrays.floats(confidence, name="confidence", ndim=1).double().contiguous()
+        arrays.refuse(c, ~c.isfinite(), "confidence is {}")
+        if is_probability:
+            hint = "; a score that is no probability needs is_probability=False"
+            arrays.refuse(c, (c < 0) | (c > 1), "confidence {} is outside [0, 1]" + hint)
+        return Outcomes(
+            confidence=c,
+            correct=arrays.booleans(correct, name="correct", n=len(c)),
+            ids=arrays.unique_tags(ids, name="ids", n=len(c)),
+            group=arrays.tags(group, name="group", n=len(c)),
+            is_probability=is_probability,
+        )
+
+    def outcomes(self) -> Outcomes:
+        """Itself, so that whoever takes `Predictions` takes `Outcomes` too."""
+        return self
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+    def __repr__(self) -> str:
+        return f"Outcomes(n={len(self)}, errors={int((~self.correct).sum())})"
+
+    def __getitem__(self, rows: Tensor | slice) -> Outcomes:
+        """Pick rows, by slice, indices or a mask."""
+        return _pick(self, rows)
+
+    def __add__(self, other: Outcomes) -> Outcomes:
+        """Put two sets of rows together; a column that one of them lacks is dropped."""
+        if self.is_probability != other.is_probability:
+            raise ValueError("a probability and a mere score do not add up to one column")
+        return Outcomes(
+            confidence=torch.cat([self.confidence, other.confidence]),
+            correct=torch.cat([self.correct, other.correct]),
+            nll=_join(self.nll, other.nll),
+            brier=_join(self.brier, other.brier),
+            entropy=_join(self.entropy, other.entropy),
+            ids=_join_tags(self.ids, other.ids),
+            group=_join_tags(self.group, other.group),
+            is_probability=self.is_probability,
+        )
+
+
+Table = TypeVar("Table", Predictions, Outcomes)
+
+
+def _pick(table: Table, rows: Tensor | slice) -> Table:
+    where = rows.cpu().numpy() if isinstance(rows, Tensor) else rows
+    columns = {f.name: getattr(table, f.name) for f in fields(table)}
+    picked: dict[str, Any] = {name: c[rows] for name, c in columns.items() if isinstance(c, Tensor)}
+    picked |= {name: c[where] for name, c in columns.items() if isinstance(c, np.ndarray)}
+    return replace(table, **picked)
+
+
+def _join(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    return None if a is None or b is None else torch.cat([a, b])
+
+
+def _join_tags(a: Tags | None, b: Tags | None) -> Tags | None:
+    return None if a is None or b is None else np.concatenate([a, b])
+
+
+def _two_classes(values: Tensor, name: str, instead: str) -> None:
+    if values.shape[1] < 2:
+        raise InputError(f"{name} must have at least two columns, got {values.shape[1]}; for one use {instead}")
+
+
+def _columns(
+    values: Tensor,
+    labels: ArrayLike,
+    normalized: bool,
+    ids: ArrayLike | None,
+    group: ArrayLike | None,
+    features: ArrayLike | None,
+) -> tuple[Tensor, bool, Tags | None, Tags | None, Tensor | None]:
+    """Check what stands beside the scores, in the order of the fields of `Predictions`."""
+    n, k = values.shape
+    given = None if features is None else arrays.floats(features, name="features", ndim=2)
+    if given is not None and len(given) != n:
+        raise InputError(f"{n} rows of predictions but {len(given)} of features")
+    return (
+        arrays.labels(labels, n_classes=k, n=n).to(values.device),
+        normalized,
+        arrays.unique_tags(ids, name="ids", n=n),
+        arrays.tags(group, name="group", n=n),
+        given,
+    )
+
+
+def _reduce_logits(z: Tensor, labels: Tensor, columns: Tensor, correct: Tensor, watch: Watch | None) -> None:
+    """Write confidence, NLL, Brier, entropy and correctness of one chunk of logits."""
+    if z.dtype in (torch.float16, torch.bfloat16):
+        z = z.float()
+    below = z - z.amax(1, keepdim=True)
+    weight = below.exp()
+    # In float64, so that a confidence near 1 keeps its distance from 1, and saturated rows their order.
+    total = weight.double().sum(1)
+    squares = (weight * weight).sum(1).double()
+    moment = (weight * below).sum(1).double()
+    label_below = below.gather(1, labels[:, None]).squeeze(1).double()
+    label_weight = label_below.exp()
+
+    log_total = total.log()
+    columns[0] = 1 / total
+    columns[1] = log_total - label_below
+    columns[2] = (squares - label_weight**2).clamp(min=0) / total**2 + (1 - label_weight / total) ** 2
+    columns[3] = log_total - moment / total
+    correct.copy_(_first_of_ties(z, labels, label_below == 0, total >= 2))
+    if watch is not None:
+        watch(weight.div_(total[:, None]), labels)
+
+
+def _reduce_probabilities(p: Tensor, labels: Tensor, columns: Tensor, correct: Tensor, watch: Watch | None) -> None:
+    """The same for one chunk of probabilities; 0 log 0 = 0, and the NLL of a true class of probability 0 is inf."""
+    if p.dtype in (torch.float16, torch.bfloat16):
+        p = p.float()
+    top = p.amax(1)
+    label_p = p.gather(1, labels[:, None]).squeeze(1)
+    squares = (p * p).sum(1).double()
+    columns[0] = top.clamp(max=1)
+    columns[1] = -label_p.double().log()
+    columns[2] = (squares - label_p.double() ** 2).clamp(min=0) + (1 - label_p.double()) ** 2
+    columns[3] = torch.special.entr(p).sum(1)
+    correct.copy_(_first_of_ties(p, labels, label_p == top, top <= 0.501))
+    if watch is not None:
+        watch(p, labels)
+
+
+def _first_of_ties(scores: Tensor, labels: Tensor, at_top: Tensor, may_tie: Tensor) -> Tensor:
+    """Whether the label is the first class with the highest score; only rows of confidence <= 1/2 can tie."""
+    rows = (at_top & may_tie).nonzero().squeeze(1)
+    if len(rows):
+        tied = scores[rows]
+        first = (tied == tied.amax(1, keepdim=True)).int().argmax(1)
+        at_top = at_top.index_put((rows,), first == labels[rows])
+    return at_top

@@ -1,0 +1,1 @@
+"""How results are shown: scaled, rounded and arranged here, and nowhere else."""

@@ -1,0 +1,32 @@
+"""Audits and comparisons as JSON, in natural units; what is undefined is null, what is infinite says so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import isinf, isnan
+from pathlib import Path
+
+from assay.auditing import Audit
+from assay.comparing import Comparison
+from assay.files import replacing
+
+
+def write_json(results: dict[str, Audit] | Comparison, file: Path) -> None:
+    """Write one comparison, or audits by the name of their model."""
+    if isinstance(results, Comparison):
+        content: object = asdict(results) | {"verdict": str(results)}
+    else:
+        content = {name: asdict(audit) | {"verdict": str(audit)} for name, audit in results.items()}
+    with replacing(file) as stream:
+        stream.write(json.dumps(_plain(content), indent=1, allow_nan=False).encode())
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and (isnan(value) or isinf(value)):
+        return None if isnan(value) else str(value)
+    return value

@@ -1,0 +1,170 @@
+"""Files: read back what was written, refuse what is wrong, leave nothing half done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from assay import Outcomes, Predictions, files
+from assay.arrays import InputError
+from assay.files import Columns
+
+CSV = {"logits": Columns(logits="logits_*"), "probabilities": Columns(probabilities="probabilities_*")}
+
+
+def tables() -> dict[str, Predictions | Outcomes]:
+    logits = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(50) % 4
+    ids, group = [f"row {i}" for i in range(50)], np.arange(50) // 10
+    scores = {"confidence": logits[:, 0].sigmoid().double(), "correct": labels == 0}
+    return {
+        "logits": Predictions.from_logits(logits, labels, ids=ids, group=group),
+        "probabilities": Predictions.from_probabilities(logits.double().softmax(1), labels, ids=np.arange(50)),
+        "confidence": Outcomes.from_scores(**scores, group=["ä", 'say "b"'] * 25),
+        "score": Outcomes.from_scores(logits[:, 0], labels == 0, is_probability=False),
+    }
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
+@pytest.mark.parametrize("kind", ["logits", "probabilities", "confidence", "score"])
+def test_written_and_read_back_equal(tmp_path, kind, ending):
+    given, file = tables()[kind], tmp_path / f"x.{ending}"
+    files.write(given, file)
+    back = files.read(file, CSV.get(kind, Columns()) if ending == "csv" else Columns())
+    assert type(back) is type(given)
+    for name in ("values", "labels", "confidence", "correct"):
+        if hasattr(given, name):
+            assert torch.equal(getattr(back, name).double(), getattr(given, name).double())
+    for name in ("ids", "group"):
+        a, b = getattr(given, name), getattr(back, name)
+        assert (a is None and b is None) or a.tolist() == b.tolist()
+    assert getattr(back, "normalized", None) == getattr(given, "normalized", None)
+    assert getattr(back, "is_probability", None) == getattr(given, "is_probability", None)
+
+
+def test_features_travel_with_the_predictions(tmp_path):
+    features = torch.randn(5, 3)
+    for ending in ("npz", "parquet"):
+        file = tmp_path / f"x.{ending}"
+        files.write(Predictions.from_logits(torch.zeros(5, 2), [0] * 5, features=features), file)
+        assert torch.equal(files.read(file).features, features)
+
+
+def test_parquet_stores_vectors_of_fixed_size(tmp_path):
+    files.write(tables()["logits"], tmp_path / "x.parquet")
+    schema = pq.read_schema(tmp_path / "x.parquet")
+    assert schema.field("logits").type == pa.list_(pa.float32(), 4)
+
+
+def test_parquet_of_plain_lists_is_read(tmp_path):
+    table = pa.table({"logits": [[1.0, 2.0], [0.0, 1.0]], "labels": [0, 1]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    assert files.read(tmp_path / "x.parquet").values.tolist() == [[1.0, 2.0], [0.0, 1.0]]
+
+
+def csv(tmp_path, text: str):
+    file = tmp_path / "x.csv"
+    file.write_text(text)
+    return file
+
+
+def test_csv_columns_are_named_by_flags(tmp_path):
+    file = csv(tmp_path, "truth,p_cat,p_dog,who\n1,.25,.75,a\n0,.5,.5,b\n")
+    found = files.read(file, Columns(label="truth", probabilities="p_*", ids="who"))
+    assert found.values.tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert found.ids.tolist() == ["a", "b"]
+
+
+def test_numbered_columns_are_classes_by_number_not_by_place(tmp_path):
+    names = [f"p_{j}" for j in (0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9)]
+    file = csv(tmp_path, f"labels,{','.join(names)}\n10,0,0,1,0,0,0,0,0,0,0,0\n")
+    found = files.read(file, Columns(probabilities="p_*"))
+    assert found.outcomes().correct.tolist() == [True]
+
+
+def test_binary_csv_with_one_column(tmp_path):
+    found = files.read(csv(tmp_path, "labels,p\n1,.75\n0,.25\n"), Columns(positive="p"))
+    assert found.values.tolist() == [[0.25, 0.75], [0.75, 0.25]]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("labels,p_0,p_1\n0,.5,.5\n1,.5,.6\n", Columns(probabilities="p_*"), "row 1: probabilities sum to 1.1, not 1"),
+        ("labels,p_0,p_1\n0,.5,.5\n2,.5,.5\n", Columns(probabilities="p_*"), "row 1: label 2 is outside 0..1"),
+        ("labels,p_0,p_1\n0.5,.5,.5\n", Columns(probabilities="p_*"), "labels must be integer class indices, got float64"),
+        ("labels,p_0,p_1\n0,.5,\n", Columns(probabilities="p_*"), "column 'p_1', row 0: no value"),
+        ("labels,p_0,p_1\n0,.5,x\n", Columns(probabilities="p_*"), "must be numbers"),
+        ("labels,p_1,p_2\n0,.5,.5\n", Columns(probabilities="p_*"), "must be numbered 0 to 1, got p_1, p_2"),
+        ("labels,z_0,z_1\n0,1,nan\n", Columns(logits="z_*"), "row 0, class 1: logit is nan"),
+        ("label,z_0,z_1\n0,1,2\n", Columns(logits="z_*"), "no column 'labels'; did you mean 'label'?"),
+        ("labels,a,b\n0,1,2\n", Columns(logits="z_*"), "no column matches 'z_*'; it has labels, a, b"),
+        ("labels,a,b\n0,1,2\n", Columns(), "needs one of logits, probabilities, positive, confidence, score, has only"),
+        ("labels,z_0,z_1\n", Columns(logits="z_*"), "no rows"),
+        ("labels,z_0,z_1\n0,1\n", Columns(logits="z_*"), "cannot be read as csv: CSV parse error: Expected 3 columns, got 2"),
+        ("", Columns(), "cannot be read as csv: Empty CSV file"),
+        ("confidence,correct\n.5,yes\n", Columns(), "correct must be numbers"),
+        ("confidence,score,correct\n.5,1,1\n", Columns(), "has confidence and score together"),
+    ],
+)
+def test_bad_csv_is_named(tmp_path, text, columns, message):
+    file = csv(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        files.read(file, columns)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.98])
+def test_truncated_files_are_named(tmp_path, ending, keep):
+    file = tmp_path / f"x.{ending}"
+    files.write(tables()["logits"], file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: keep if keep in (0, 10) else int(keep * len(whole))])
+    with pytest.raises(InputError, match=f"x.{ending}: cannot be read as {ending}: "):
+        files.read(file)
+
+
+def test_pickled_arrays_are_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", logits=np.array([{}, {}], dtype=object), labels=np.array([0, 1]))
+    with pytest.raises(InputError, match="cannot be read as npz"):
+        files.read(tmp_path / "x.npz")
+
+
+def test_lists_of_unequal_length_are_named(tmp_path):
+    pq.write_table(pa.table({"logits": [[1.0, 2.0], [0.0, 1.0, 2.0]], "labels": [0, 1]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="x.parquet: column 'logits'"):
+        files.read(tmp_path / "x.parquet")
+
+
+def test_unknown_endings_and_missing_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="unknown kind of file '.txt'; use .npz, .parquet, .csv"):
+        files.read(tmp_path / "x.txt")
+    with pytest.raises(InputError, match=r"x\.npz: no such file"):
+        files.read(tmp_path / "x.npz")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    file = tmp_path / "x.npz"
+    files.write(tables()["logits"], file)
+    before = file.read_bytes()
+
+    def fail(table, stream):
+        stream.write(b"half")
+        raise RuntimeError("the disk went away")
+
+    monkeypatch.setitem(files.WRITERS, ".npz", fail)
+    with pytest.raises(RuntimeError):
+        files.write(tables()["score"], file)
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_writing_where_one_cannot_is_named(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        files.write(tables()["logits"], tmp_path / "nowhere" / "x.npz")
