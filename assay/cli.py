@@ -120,7 +120,7 @@ def _names(paths: tuple[Path, ...]) -> dict[str, Path]:
 def main() -> None:
     """Run the command; wrong input or usage is one line on stderr and exit code 2."""
     try:
-        app(print_error=False, exit_on_error=False)
+        app(sys.argv[1:], print_error=False, exit_on_error=False)
     except (InputError, CycloptsError) as problem:
         print(f"assay: {' '.join(str(problem).split())}", file=sys.stderr)
         sys.exit(2)

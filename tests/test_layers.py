@@ -54,7 +54,9 @@ def test_imports_point_down(file):
 
 
 def test_the_layer_test_reads_all_forms():
-    code = "import assay.cli\nfrom assay import report\nfrom ..study import x\nfrom . import y\nfrom assay.maps import z"
+    code = (
+        "import assay.cli\nfrom assay import report\nfrom ..study import x\nfrom . import y\nfrom assay.maps import z"
+    )
     assert modules(ast.parse(code), ["assay", "metrics"]) == {"cli", "report", "study", "maps", "metrics"}
 
 

@@ -25,15 +25,30 @@ HALVES = [[0.5, 0.5], [0.2, 0.8]]
         (lambda: Predictions.from_logits(LOGITS, ["a", "b", "c"]), "labels must be numbers, got <U1 (first value a)"),
         (lambda: Predictions.from_logits(LOGITS, [0, 1]), "3 rows of predictions but labels of shape [2]"),
         (lambda: Predictions.from_logits([1.0, 2.0], [0, 1]), "logits must have shape [n, k], got [2]"),
-        (lambda: Predictions.from_logits([[1.0], [2.0]], [0, 0]), "at least two columns, got 1; for one use from_binary"),
+        (
+            lambda: Predictions.from_logits([[1.0], [2.0]], [0, 0]),
+            "at least two columns, got 1; for one use from_binary",
+        ),
         (lambda: Predictions.from_logits(np.zeros((0, 3)), []), "logits: no rows"),
-        (lambda: Predictions.from_logits(LOGITS, [0, 1, 1], ids=[1, 1, 2]), "ids must be unique: 1 (row 0) is repeated"),
-        (lambda: Predictions.from_logits(LOGITS, [0, 1, 1], group=["a"]), "3 rows of predictions but group of shape [1]"),
+        (
+            lambda: Predictions.from_logits(LOGITS, [0, 1, 1], ids=[1, 1, 2]),
+            "ids must be unique: 1 (row 0) is repeated",
+        ),
+        (
+            lambda: Predictions.from_logits(LOGITS, [0, 1, 1], group=["a"]),
+            "3 rows of predictions but group of shape [1]",
+        ),
         (lambda: Predictions.from_probabilities([[-0.1, 1.1]], [0]), "row 0, class 0: probability is -0.1"),
-        (lambda: Predictions.from_probabilities([*HALVES, [0.5, 0.4]], [0, 0, 0]), "row 2: probabilities sum to 0.9, not 1"),
+        (
+            lambda: Predictions.from_probabilities([*HALVES, [0.5, 0.4]], [0, 0, 0]),
+            "row 2: probabilities sum to 0.9, not 1",
+        ),
         (lambda: Predictions.from_probabilities([[0.5, np.nan]], [0]), "row 0, class 1: probability is nan"),
         (lambda: Predictions.from_binary_probabilities([0.5, 1.5], [0, 1]), "row 1: probability 1.5 is outside [0, 1]"),
-        (lambda: Outcomes.from_scores([0.5, 1.5], [1, 0]), "row 1: confidence 1.5 is outside [0, 1]; a score that is no"),
+        (
+            lambda: Outcomes.from_scores([0.5, 1.5], [1, 0]),
+            "row 1: confidence 1.5 is outside [0, 1]; a score that is no",
+        ),
         (lambda: Outcomes.from_scores([0.5, np.nan], [1, 0]), "row 1: confidence is nan"),
         (lambda: Outcomes.from_scores([0.5, 0.6], [1, 2]), "row 1: correct must be 0 or 1, got 2"),
         (lambda: Outcomes.from_scores([], []), "confidence: no rows"),
@@ -121,7 +136,10 @@ def test_logits_and_their_probabilities_agree(predictions):
 
 
 def test_binary_logits_are_those_of_class_one():
-    one, two = Predictions.from_binary_logits([2.0, -1.0], [1, 1]), Predictions.from_logits([[0, 2.0], [0, -1.0]], [1, 1])
+    one, two = (
+        Predictions.from_binary_logits([2.0, -1.0], [1, 1]),
+        Predictions.from_logits([[0, 2.0], [0, -1.0]], [1, 1]),
+    )
     assert torch.equal(one.values, two.values)
     assert one.outcomes().correct.tolist() == [True, False]
 

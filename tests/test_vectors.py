@@ -55,7 +55,10 @@ def test_ranking_metrics_of_d1(d1):
     assert metrics.e_aurc(r) == near(0.1092857143)
     assert metrics.e_aurc(r, closed_form=True) == near(0.1284001362)
     assert metrics.augrc(r) == near(0.13)
-    assert [metrics.aupr_success(r), metrics.aupr_success(r, trapezoid=True)] == [near(0.8555555556), near(0.8386904762)]
+    assert [metrics.aupr_success(r), metrics.aupr_success(r, trapezoid=True)] == [
+        near(0.8555555556),
+        near(0.8386904762),
+    ]
     assert metrics.aupr_error(r) == near(0.8125)
     assert [metrics.fpr95(r), metrics.fpr95(r, nearest=True)] == [0.5, 0.5]
 
@@ -89,7 +92,7 @@ def test_mmce_of_l1(l1):
 
 
 def test_verified_calibrations_own_vectors():
-    """uncertainty-calibration: probabilities .6 .7 .8 .9 of class 1, labels 0 0 1 1; two bins, even and of equal mass."""
+    """uncertainty-calibration: probabilities of class 1 and labels; two bins, even and of equal mass."""
     positive = metrics.positive_class(Predictions.from_binary_probabilities([0.6, 0.7, 0.8, 0.9], [0, 0, 1, 1]))
     assert metrics.ece(equal_width(positive, 2)) == near(0.25)
     assert metrics.ece(equal_mass(ranking(positive), 2)) == near(0.4)

@@ -101,7 +101,7 @@ def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
     variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var()) / n
     # Pure noise is a sum of squares, skewed for one model and symmetric for two; with these degrees Student's tails
     # are heavier down to one in a thousand. The more of the variance is linear, the nearer is the law to normal.
-    quadratic = max(2 * trace / variance, 1e-3)
+    quadratic = max(2 * trace / variance, 1e-3) if variance > 0 else 1.0
     degrees = (b / 2 if len(parts) == 1 else 2 * b) / quadratic**2
     return Estimate(float((form * gap**2).sum() - qs.diagonal().sum()), sqrt(variance), degrees)
 

@@ -1,0 +1,142 @@
+"""The audit: what it measures, what it says, and what it admits not to know."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from assay import Outcomes, Predictions, audit, evaluate, examples, metrics
+from assay.auditing import Finding
+
+WITH_INTERVAL = {
+    *("accuracy", "nll", "brier", "ece", "ada_ece", "ece_l2_mass", "debiased_ece", "auroc", "aupr_success"),
+    *("aupr_error", "fpr95", "aurc", "e_aurc", "augrc", "risk_at_80", "risk_at_90", "risk_at_95"),
+}
+
+
+def test_values_are_those_of_evaluate(predictions):
+    found = audit(predictions, draws=20)
+    assert {key: m.value for key, m in found.measurements.items()} == evaluate(predictions)
+
+
+def test_each_metric_has_an_interval_or_says_why_not(predictions):
+    found = audit(predictions, draws=20)
+    assert {key for key, m in found.measurements.items() if m.interval} == WITH_INTERVAL
+    for m in found.measurements.values():
+        assert (m.interval is None) == bool(m.note)
+        assert m.interval is None or m.interval.low <= m.value <= m.interval.high
+
+
+def test_ece_carries_its_noise_floor(predictions):
+    found = audit(predictions)
+    assert 0 < found["ece"].floor < found["ece"].interval.low
+    assert found.calibrated_p == pytest.approx(1 / 1001)
+
+
+def test_a_calibrated_model_shows_its_floor_and_may_be_calibrated():
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.4, 1, 3000)
+    found = audit(Outcomes.from_scores(c, rng.random(3000) < c))
+    assert found.calibrated_p > 0.05
+    assert found["ece"].interval.low == 0
+    assert str(found).startswith("No sign of miscalibration")
+
+
+def test_the_same_seed_gives_the_same_audit(predictions):
+    assert audit(predictions, draws=50, seed=3) == audit(predictions, draws=50, seed=3)
+    assert audit(predictions, draws=50, seed=3) != audit(predictions, draws=50, seed=4)
+
+
+def test_too_few_errors_are_said_not_hidden():
+    correct = np.arange(500) >= 7
+    found = audit(Outcomes.from_scores(np.linspace(0.5, 1, 500), correct), draws=20)
+    assert found["auroc"].interval is None
+    assert found["auroc"].note == "only 7 errors; an interval needs 20"
+    assert "only 7 errors" in str(found)
+    assert found["accuracy"].interval is not None
+
+
+def test_all_right_is_said():
+    found = audit(Outcomes.from_scores([0.9, 0.8], [1, 1]), draws=20)
+    assert math.isnan(found["auroc"].value)
+    assert "all answers are right" in str(found)
+
+
+def test_infinite_nll_has_no_interval():
+    found = audit(Predictions.from_probabilities([[1.0, 0.0]] * 3, [0, 0, 1]), draws=20)
+    assert found["nll"].value == math.inf
+    assert found["nll"].interval is None
+    assert "infinite" in found["nll"].note
+
+
+def test_a_mere_score_is_only_ranked(predictions):
+    o = predictions.outcomes()
+    found = audit(Outcomes.from_scores(o.confidence.log(), o.correct, is_probability=False))
+    assert found.calibrated_p is None
+    assert "ece" not in found.measurements
+    assert found["auroc"].interval == audit(predictions, draws=5)["auroc"].interval
+    assert "can only rank" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [(-0.15, "Over-confident by 15"), (0.1, "Under-confident by 10")],
+)
+def test_the_verdict_has_a_direction(shift, words):
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0.3, 0.85, 20_000)
+    assert str(audit(Outcomes.from_scores(c, rng.random(20_000) < c + shift), draws=50)).startswith(words)
+
+
+def test_miscalibration_without_a_direction_is_said():
+    rng = np.random.default_rng(2)
+    c = rng.uniform(0.3, 0.9, 20_000)
+    o = Outcomes.from_scores(c, rng.random(20_000) < np.where(c > 0.6, c - 0.1, c + 0.1))
+    assert str(audit(o, draws=50)).startswith("Miscalibrated, too high here and too low there")
+
+
+def grouped() -> Outcomes:
+    """Three groups of one law, and one whose confidence is too high and says little."""
+    rng = np.random.default_rng(3)
+    c = rng.uniform(0.4, 1, 4000)
+    group = np.repeat(["a", "b", "c", "d"], 1000)
+    right = np.where(group == "d", 0.55, c)
+    return Outcomes.from_scores(c, rng.random(4000) < right, group=group)
+
+
+def test_each_group_is_audited_like_a_file_of_its_own():
+    o = grouped()
+    found = audit(o, draws=30)
+    assert list(found.groups) == ["a", "b", "c", "d"]
+    rows = metrics.ranking(o).score.new_tensor(o.group == "b").bool()
+    alone = Outcomes.from_scores(o.confidence[rows], o.correct[rows])
+    assert found.groups["b"] == audit(alone, draws=30)
+
+
+def test_the_worse_group_is_named_and_no_other():
+    findings = audit(grouped(), draws=30).findings
+    assert {finding.group for finding in findings} == {"d"}
+    assert {finding.metric for finding in findings} == {"accuracy", "debiased_ece", "auroc"}
+    assert all(isinstance(finding, Finding) and finding.p_value < 0.05 for finding in findings)
+
+
+def test_a_group_of_one_is_legal():
+    o = Outcomes.from_scores([0.9, 0.8, 0.7], [1, 1, 0], group=["a", "a", "b"])
+    assert audit(o, draws=5).groups["b"].n == 1
+
+
+def test_groups_of_predictions_keep_the_classwise_metrics(predictions):
+    tagged = Predictions.from_logits(predictions.values, predictions.labels, group=predictions.labels % 2)
+    assert "classwise_ece" in audit(tagged, draws=5).groups["1"].measurements
+
+
+def test_embedded_networks_are_as_described():
+    for model in examples.MODELS:
+        assert len(examples.load(model, "held_out")) == 5000
+        found = evaluate(examples.load(model))
+        assert found["accuracy"] > 0.7
+    assert evaluate(examples.load("cross_entropy"))["ece"] > 0.1
+    with pytest.raises(ValueError, match="no embedded 'x' on 'test'"):
+        examples.load("x")

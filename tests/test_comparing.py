@@ -1,0 +1,141 @@
+"""Comparison: the same samples, paired differences, and a verdict for each axis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import ttest_rel
+
+from assay import Outcomes, Predictions, compare, examples, metrics
+from assay.arrays import InputError
+from assay.metrics import holm
+
+
+def words(comparison) -> dict[str, str]:
+    return {verdict.axis: verdict.word for verdict in comparison.verdicts}
+
+
+def test_a_model_does_not_differ_from_itself(predictions):
+    found = compare(predictions, predictions)
+    assert set(words(found).values()) == {"no difference"}
+    assert all(d.value == 0 or np.isnan(d.value) for d in found.differences.values())
+
+
+def test_rows_are_matched_by_ids(predictions):
+    other = Predictions.from_logits(predictions.values / 2, predictions.labels, ids=predictions.ids)
+    straight = compare(predictions, other)
+    shuffled = compare(predictions, other[torch.randperm(len(other), generator=torch.Generator().manual_seed(0))])
+    for key, difference in straight.differences.items():
+        assert shuffled[key].value == pytest.approx(difference.value, abs=1e-12)
+        if difference.p_value is not None:
+            assert shuffled[key].p_value == pytest.approx(difference.p_value, abs=1e-9)
+
+
+def test_number_and_text_ids_match():
+    a = Outcomes.from_scores([0.9, 0.6], [1, 0], ids=[10, 9])
+    b = Outcomes.from_scores([0.6, 0.9], [0, 1], ids=["9", "10"])
+    assert compare(a, b)["auroc"].value == 0
+    assert compare(a, b)["accuracy"].value == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p[:1999], "not the same samples: 2000 rows against 1999"),
+        (lambda p: Predictions.from_logits(p.values, p.labels), "only one of the two has ids"),
+        (lambda p: Predictions.from_logits(p.values, p.labels, ids=np.arange(2000) + 1), "id 0 is in the first only"),
+        (lambda p: Predictions.from_logits(p.values, (p.labels + 1) % 10, ids=p.ids), "row 0 has label"),
+    ],
+)
+def test_other_samples_are_refused(predictions, change, message):
+    with pytest.raises(InputError, match=message):
+        compare(predictions, change(predictions))
+
+
+def test_a_temperature_is_seen_to_improve_calibration_alone(predictions):
+    cooler = Predictions.from_logits(predictions.values / 2, predictions.labels, ids=predictions.ids)
+    found = compare(predictions, cooler)
+    assert words(found)["calibration"] == "better"
+    assert words(found)["accuracy"] == "no difference"
+    assert found["squared_ce"].interval.high < 0
+
+
+def test_lost_ranking_is_seen():
+    """The same answers, calibrated both times, but the second confidence knows only half of what the first does."""
+    rng = np.random.default_rng(0)
+    hint, rest = rng.uniform(-0.2, 0.2, (2, 8000))
+    correct = rng.random(8000) < 0.6 + hint + rest
+    found = compare(Outcomes.from_scores(0.6 + hint + rest, correct), Outcomes.from_scores(0.6 + hint, correct))
+    assert words(found) == {"accuracy": "no difference", "calibration": "no difference", "refinement": "worse"}
+    assert str(found) == "accuracy no difference, calibration no difference, refinement worse"
+
+
+def test_two_classes_are_ranked_alike_at_any_temperature():
+    rng = np.random.default_rng(1)
+    z = rng.normal(0, 2, 4000)
+    labels = (rng.random(4000) < 1 / (1 + np.exp(-z))).astype(int)
+    found = compare(Predictions.from_binary_logits(z, labels), Predictions.from_binary_logits(z / 3, labels))
+    assert found["auroc"].p_value == 1
+    assert words(found)["refinement"] == "no difference"
+
+
+def test_paired_means_are_students(predictions):
+    other = Predictions.from_logits(predictions.values.roll(1, 1) * 0.5 + predictions.values, predictions.labels)
+    first, second = predictions[:].outcomes(), other.outcomes()
+    bare = Predictions.from_logits(predictions.values, predictions.labels)
+    found = compare(bare, other)
+    for key in ("nll", "brier"):
+        test = ttest_rel(getattr(second, key), getattr(first, key))
+        low, high = test.confidence_interval()
+        assert found[key].p_value == pytest.approx(test.pvalue, rel=1e-6)
+        assert (found[key].interval.low, found[key].interval.high) == pytest.approx((low, high), rel=1e-6)
+
+
+def test_too_few_errors_cannot_tell():
+    correct = np.arange(300) >= 5
+    a = Outcomes.from_scores(np.linspace(0.5, 1, 300), correct)
+    b = Outcomes.from_scores(np.linspace(0.5, 1, 300)[::-1].copy(), correct)
+    found = compare(a, b)
+    assert words(found)["refinement"] == "cannot tell"
+    assert "only 5 errors" in str(found.verdicts[2])
+
+
+def test_mere_scores_are_compared_by_rank_alone(predictions):
+    o = predictions.outcomes()
+    score = Outcomes.from_scores(o.entropy.neg(), o.correct, ids=o.ids, is_probability=False)
+    found = compare(predictions, score)
+    assert words(found)["calibration"] == "cannot tell"
+    assert "ece" not in found.differences
+    assert found["auroc"].p_value is not None
+
+
+def test_ece_differences_claim_no_test(predictions):
+    found = compare(predictions, predictions)
+    assert found["ece"].p_value is None
+    assert found["ece"].note == "no paired test of known level"
+
+
+def test_debiased_square_is_unbiased():
+    """Calibrated answers have a squared error of 0 on average, miscalibrated ones theirs."""
+    rng = np.random.default_rng(2)
+    for gap in (0.0, 0.05):
+        values = []
+        for _ in range(400):
+            c = rng.uniform(0.3, 1, 300)
+            o = Outcomes.from_scores(c, rng.random(300) < c - gap)
+            values.append(metrics.calibration_estimate(metrics.calibration_part(o, metrics.ranking(o))).value)
+        assert np.mean(values) == pytest.approx(gap**2, abs=4 * np.std(values) / 20)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_label_smoothing_of_the_example_calibrates_and_ranks_no_better():
+    found = compare(examples.load("cross_entropy"), examples.load("label_smoothing"))
+    assert words(found)["calibration"] == "better"
+    assert words(found)["refinement"] != "better"
+    assert found["e_aurc"].interval.low > 0

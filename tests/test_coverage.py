@@ -1,0 +1,180 @@
+"""Error bars must hold: coverage and level by simulation, small here and in full under `make verify`."""
+
+from __future__ import annotations
+
+from itertools import cycle, product
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from torch import from_numpy
+
+from assay import Outcomes, audit, compare, metrics
+from assay.auditing import INFLUENCES
+from assay.metrics import equal_mass, equal_width, ranking
+
+DRAWS = [100, pytest.param(1000, marks=pytest.mark.long)]
+
+
+def biased(rng: np.random.Generator, n: int, error: float) -> Outcomes:
+    """Confidence uniform on [.3, 1), right `error` less often than it says: every binned error is `error`."""
+    c = rng.uniform(0.3, 1, n)
+    return Outcomes.from_scores(c, rng.random(n) < c - error)
+
+
+def wavy(rng: np.random.Generator, n: int, error: float) -> Outcomes:
+    """Crowded towards 1, over- and under-confident by turns from bin to bin: the equal-width l1 error is `error`."""
+    c = 1 - 0.6 * rng.random(n) ** 2
+    sign = np.where(np.ceil(c * 15) % 2 == 0, 1, -1)
+    return Outcomes.from_scores(c, rng.random(n) < np.where(c > 14 / 15, c - error, c + sign * error))
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize("law", [biased, wavy])
+@pytest.mark.parametrize("n", [500, 5000])
+@pytest.mark.parametrize("error", [0.0, 0.015, 0.05])
+def test_ece_intervals_cover_the_truth(law, error, n, draws):
+    rng = np.random.default_rng(1)
+    covered = {"ece": 0, "ada_ece": 0, "ece_l2_mass": 0}
+    for seed in range(draws):
+        o = law(rng, n, error)
+        r = ranking(o)
+        floors = metrics.noise_floors(o, r, draws=300, seed=seed)
+        interval = metrics.ece_interval(equal_width(o), floors.ece)
+        covered["ece"] += error in interval
+        if law is biased:
+            covered["ada_ece"] += error in metrics.ece_interval(equal_mass(r), floors.ada_ece)
+            covered["ece_l2_mass"] += error in metrics.ece_l2_interval(equal_mass(r), floors.ece_l2_mass)
+        if error == 0:
+            assert interval.high <= 2 * floors.ece.quantile(0.975)
+    for key in covered if law is biased else ["ece"]:
+        assert covered[key] >= 0.90 * draws, (key, covered[key])
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize(("lowest", "n"), [(0.8, 300), (0.8, 3000), (0.4, 150)])
+def test_ranking_intervals_cover_the_truth(lowest, n, draws):
+    """Calibrated confidence uniform on [lowest, 1): 30, 300 and 45 errors on average. AURC is (1 - lowest) / 4."""
+    rng = np.random.default_rng(2)
+
+    def draw(size: int) -> Outcomes:
+        c = rng.uniform(lowest, 1, size)
+        return Outcomes.from_scores(c, rng.random(size) < c)
+
+    everybody = ranking(_exhaustive(lowest))
+    truth = {key: getattr(metrics, key)(everybody) for key in INFLUENCES} | {"aurc": (1 - lowest) / 4}
+    truth |= {"fpr95": metrics.fpr95(everybody), "risk_at_90": 0.9 * (1 - lowest) / 2}
+    assert metrics.aurc(everybody) == pytest.approx(truth["aurc"], rel=1e-3)
+    covered = dict.fromkeys(truth, 0)
+    done = 0
+    while done < draws:
+        r = ranking(draw(n))
+        if r.n_wrong < 20:
+            continue
+        done += 1
+        for key, influence in INFLUENCES.items():
+            covered[key] += truth[key] in metrics.share_interval(getattr(metrics, key)(r), influence(r))
+        covered["fpr95"] += truth["fpr95"] in metrics.fpr95_interval(r)
+        covered["risk_at_90"] += truth["risk_at_90"] in metrics.risk_interval(r, 0.9)
+    assert covered["auroc"] >= 0.92 * draws
+    assert covered["aurc"] >= 0.92 * draws
+    assert min(covered.values()) >= 0.90 * draws, covered
+
+
+def _exhaustive(lowest: float) -> Outcomes:
+    """A population without noise: at each of many confidences, right and wrong answers in exact proportion."""
+    c = np.linspace(lowest, 1, 2001)[:-1] + (1 - lowest) / 4000
+    right = np.round(c * 1000).astype(int)
+    confidence = np.repeat(c, 1000)
+    return Outcomes.from_scores(confidence, np.tile(np.arange(1000), 2000) < np.repeat(right, 1000))
+
+
+def twins(rng: np.random.Generator, n: int, sharpness: float, shared: float) -> tuple[Outcomes, Outcomes]:
+    """Two models of one law on the same samples, alike to a degree: no better or worse than each other on any axis."""
+    common = rng.normal(1.8, 1.2, n)
+    luck = rng.random(n)
+
+    def model() -> Outcomes:
+        z = np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(1.8, 1.2, n)
+        return Outcomes.from_scores(expit(sharpness * np.abs(z)), luck < expit(z))
+
+    return model(), model()
+
+
+LAWS = list(product([1.0, 2.0], [0.5, 0.95]))  # calibrated and over-confident; unlike and alike
+
+
+@pytest.mark.parametrize(
+    ("laws", "draws"), [(LAWS, 100), *(pytest.param([law], 1000, marks=pytest.mark.long) for law in LAWS)]
+)
+@pytest.mark.parametrize("n", [500, 5000])
+def test_equal_models_are_seldom_called_different(n, laws, draws):
+    """A hundred draws over all laws here, a thousand of each in full."""
+    rng = np.random.default_rng(3)
+    called = 0
+    for _, law in zip(range(draws), cycle(laws), strict=False):
+        verdicts = compare(*twins(rng, n, *law)).verdicts
+        called += any(verdict.word in ("better", "worse") for verdict in verdicts)
+    assert called <= 0.07 * draws
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+def test_equal_groups_are_seldom_called_worse(draws):
+    rng = np.random.default_rng(4)
+    called = 0
+    for _ in range(draws):
+        o = biased(rng, 2000, 0.03)
+        grouped = Outcomes.from_scores(o.confidence, o.correct, group=rng.integers(0, 5, 2000))
+        called += bool(audit(grouped, draws=10).findings)
+    assert called <= 0.07 * draws
+
+
+def test_noise_floor_is_what_calibrated_answers_show():
+    """Against answers drawn one by one, with no runs of neighbors."""
+    rng = np.random.default_rng(5)
+    c = 1 - 0.6 * rng.random(5000) ** 2
+    o = Outcomes.from_scores(c, rng.random(5000) < c)
+    floors = metrics.noise_floors(o, ranking(o), draws=1000)
+    drawn = [Outcomes.from_scores(c, rng.random(5000) < c) for _ in range(300)]
+    ece = np.array([metrics.ece(equal_width(x)) for x in drawn])
+    ada = np.array([metrics.ece(equal_mass(ranking(x))) for x in drawn])
+    squared = np.array([metrics.ece(equal_mass(ranking(x)), norm=2) for x in drawn])
+    for floor, sample in ((floors.ece, ece), (floors.ada_ece, ada), (floors.ece_l2_mass, squared)):
+        assert floor.mean == pytest.approx(sample.mean(), abs=4 * sample.std() / np.sqrt(300))
+        assert floor.draws.std() == pytest.approx(sample.std(), rel=0.2)
+
+
+def test_p_value_of_calibrated_data_is_uniform():
+    rng = np.random.default_rng(6)
+    p = []
+    for seed in range(200):
+        o = biased(rng, 400, 0.0)
+        floors = metrics.noise_floors(o, ranking(o), draws=200, seed=seed)
+        p.append(floors.ece.p_value(metrics.ece(equal_width(o))))
+    assert np.mean(p) == pytest.approx(0.5, abs=0.08)
+    assert np.mean(np.array(p) <= 0.1) == pytest.approx(0.1, abs=0.065)
+
+
+@pytest.mark.parametrize("key", INFLUENCES)
+def test_influence_is_what_leaving_a_sample_out_does(key):
+    rng = np.random.default_rng(7)
+    c = rng.integers(1, 40, 250) / 40
+    o = Outcomes.from_scores(c, rng.random(250) < c)
+    metric, influence = getattr(metrics, key), INFLUENCES[key](ranking(o)).of(o).numpy()
+    keep = ~np.eye(250, dtype=bool)
+    left_out = np.array([metric(ranking(o[from_numpy(keep[i])])) for i in range(250)])
+    jackknife = 249 * (metric(ranking(o)) - left_out)
+    assert np.corrcoef(influence, jackknife)[0, 1] > 0.998
+    assert influence.std() == pytest.approx(jackknife.std(), rel=0.03)
+    assert influence.mean() == pytest.approx(0, abs=0.01)
+
+
+def test_auroc_variance_is_delongs():
+    """V10 and V01 of DeLong et al. (1988), pair by pair."""
+    rng = np.random.default_rng(8)
+    c = rng.integers(1, 15, 120) / 15
+    o = Outcomes.from_scores(c, rng.random(120) < c)
+    right, wrong = o.confidence[o.correct], o.confidence[~o.correct]
+    wins = (right[:, None] > wrong).double() + 0.5 * (right[:, None] == wrong).double()
+    expected = float(wins.mean(1).var() / len(right) + wins.mean(0).var() / len(wrong))
+    assert INFLUENCES["auroc"](ranking(o)).variance() == pytest.approx(expected, rel=1e-12)
