@@ -50,7 +50,8 @@ def labels(values: ArrayLike, *, n_classes: int, n: int) -> Tensor:
     if y.shape != (n,):
         raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
     y = y.long()
-    refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}")
+    if not 0 <= y.amin() <= y.amax() < n_classes:
+        refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}")
     return y
 
 
@@ -97,6 +98,21 @@ def row_chunks(n: int, row: int, *, device: torch.device) -> list[slice]:
     """Cut `n` rows of `row` elements into runs that stay in a core's cache (on a GPU: in its memory)."""
     size = max(1, (2**17 if device.type == "cpu" else 2**26) // max(row, 1))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def count(marks: Tensor) -> int:
+    """How many are true; numpy counts booleans many times faster than torch on a CPU."""
+    return int(np.count_nonzero(marks.numpy())) if marks.device.type == "cpu" else int(marks.sum())
+
+
+def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """exp, by torch: its vector code is two to three times as fast as numpy's where there is no AVX-512."""
+    return torch.from_numpy(x).exp().numpy()
+
+
+def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log, by torch for the same reason."""
+    return torch.from_numpy(x).log().numpy()
 
 
 def _first(x: Tensor | NDArray[np.generic]) -> object:

@@ -98,7 +98,7 @@ def audit(predictions: Predictions | Outcomes, *, draws: int = 1000, seed: int =
 def _audit(found: Survey, draws: int, seed: int) -> Audit:
     floors = None
     if found.outcomes.is_probability:
-        floors = metrics.noise_floors(found.outcomes, found.ranking, draws=draws, seed=seed)
+        floors = metrics.noise_floors(found.ranking, draws=draws, seed=seed)
     intervals, notes = _intervals(found, floors), _notes(found.ranking)
     shown = {"ece": floors.ece, "ada_ece": floors.ada_ece, "ece_l2_mass": floors.ece_l2_mass} if floors else {}
 

@@ -100,11 +100,8 @@ def _estimates(x: Survey, y: Survey) -> dict[str, Estimate]:
         "nll": (x.outcomes.nll, y.outcomes.nll),
         "brier": (x.outcomes.brier, y.outcomes.brier),
     }
-    estimates = {
-        key: metrics.mean_estimate(second - first)
-        for key, (first, second) in columns.items()
-        if first is not None and second is not None and bool((second - first).isfinite().all())
-    }
+    changes = {key: (b - a).cpu().numpy() for key, (a, b) in columns.items() if a is not None and b is not None}
+    estimates = {key: metrics.mean_estimate(change) for key, change in changes.items() if np.isfinite(change).all()}
     if not too_few(x.ranking) and not too_few(y.ranking):
         degrees = min(x.ranking.n_wrong, y.ranking.n_wrong) - 1
         for key, influence in INFLUENCES.items():

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-from assay import Outcomes, Predictions, audit, evaluate, examples, metrics
+from assay import Outcomes, Predictions, audit, evaluate, examples
 from assay.auditing import Finding
 
 WITH_INTERVAL = {
@@ -110,7 +111,7 @@ def test_each_group_is_audited_like_a_file_of_its_own():
     o = grouped()
     found = audit(o, draws=30)
     assert list(found.groups) == ["a", "b", "c", "d"]
-    rows = metrics.ranking(o).score.new_tensor(o.group == "b").bool()
+    rows = torch.from_numpy(o.group == "b")
     alone = Outcomes.from_scores(o.confidence[rows], o.correct[rows])
     assert found.groups["b"] == audit(alone, draws=30)
 

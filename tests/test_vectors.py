@@ -129,14 +129,14 @@ def test_terms_of_seed_001_leave_a_residual(d1):
 def test_right_and_wrong_apart(d1):
     right = [0.95, 0.92, 0.81, 0.77, 0.69, 0.55]
     wrong = [0.88, 0.62, 0.48, 0.40]
-    assert metrics.ece_correct(d1) == near(1 - np.mean(right))
-    assert metrics.ece_wrong(d1) == near(np.mean(wrong))
-    assert metrics.confidence_gap(d1) == near(np.mean(right) - np.mean(wrong))
+    assert metrics.ece_correct(ranking(d1)) == near(1 - np.mean(right))
+    assert metrics.ece_wrong(ranking(d1)) == near(np.mean(wrong))
+    assert metrics.confidence_gap(ranking(d1)) == near(np.mean(right) - np.mean(wrong))
 
 
 def test_the_surest_samples():
     o = Outcomes.from_scores([1.0, 0.99, 0.98, 0.5], [1, 0, 1, 1])
-    assert [metrics.s99(o), metrics.s99_accuracy(o)] == [0.5, 0.5]
+    assert [metrics.s99(ranking(o)), metrics.s99_accuracy(ranking(o))] == [0.5, 0.5]
 
 
 def test_classwise_ece_by_hand():

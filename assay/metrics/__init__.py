@@ -43,7 +43,7 @@ from assay.metrics._paired import (
     holm,
     mean_estimate,
 )
-from assay.metrics._proper import Decomposition, brier_decomposition, isotonic, nll_decomposition
+from assay.metrics._proper import Decomposition, Isotonic, brier_decomposition, isotonic, nll_decomposition
 from assay.metrics._ranking import (
     Ranking,
     RiskCoverage,
@@ -82,6 +82,7 @@ __all__ = [
     "Estimate",
     "Influence",
     "Interval",
+    "Isotonic",
     "Metric",
     "NoiseFloor",
     "NoiseFloors",

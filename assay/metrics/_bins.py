@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from assay.metrics._ranking import Ranking
+from assay.metrics._ranking import Floats, Ranking
 from assay.predictions import Outcomes
 
 
@@ -17,13 +17,13 @@ from assay.predictions import Outcomes
 class Bins:
     """Sums over bins (lo, hi] of confidence; tables over the same edges merge by `+`, across batches or machines."""
 
-    upper: Tensor  # [b] right edges
-    count: Tensor  # [b] samples
-    confidence: Tensor  # [b] sum of confidence
-    correct: Tensor  # [b] sum of hits
+    upper: Floats  # [b] right edges
+    count: Floats  # [b] samples
+    confidence: Floats  # [b] sum of confidence
+    correct: Floats  # [b] sum of hits
 
     def __add__(self, other: Bins) -> Bins:
-        if not torch.equal(self.upper, other.upper):
+        if not np.array_equal(self.upper, other.upper):
             raise ValueError("bins with different edges do not merge; merge the rankings and bin again")
         return Bins(
             self.upper,
@@ -33,28 +33,39 @@ class Bins:
         )
 
     @cached_property
-    def weight(self) -> Tensor:
+    def weight(self) -> Floats:
         """Share of the samples."""
-        return self.count / self.count.sum()
+        return self.count / float(self.count.sum())
 
     @cached_property
-    def gap(self) -> Tensor:
+    def accuracy(self) -> Floats:
+        """Share of right answers; 0 in an empty bin."""
+        return self.correct / np.maximum(self.count, 1)
+
+    @cached_property
+    def gap(self) -> Floats:
         """Mean confidence minus accuracy; 0 in an empty bin."""
-        return (self.confidence - self.correct) / self.count.clamp(min=1)
+        return (self.confidence - self.correct) / np.maximum(self.count, 1)
 
 
-def equal_width(outcomes: Outcomes, n_bins: int = 15) -> Bins:
-    """Bins (0, 1/b], ..., (1 - 1/b, 1] as in Guo et al. (2017); a confidence of 0 is in the first."""
-    c = outcomes.confidence
+def equal_width(table: Outcomes | Ranking, n_bins: int = 15) -> Bins:
+    """Bins (0, 1/b], ..., (1 - 1/b, 1] as in Guo et al. (2017); a confidence of 0 is in the first.
+
+    Outcomes are tallied as they come; of a ranking, sorted already, only the rows at the edges are read.
+    """
     # Division rounds correctly where linspace does not: a confidence written .2 lies on the edge 3/15.
-    upper = torch.arange(1, n_bins + 1, dtype=torch.float64, device=c.device) / n_bins
-    index = torch.bucketize(c, upper[:-1])
-    return Bins(
-        upper,
-        torch.bincount(index, minlength=n_bins).double(),
-        torch.bincount(index, c, minlength=n_bins),
-        torch.bincount(index, outcomes.correct.double(), minlength=n_bins),
-    )
+    upper = np.arange(1, n_bins + 1) / n_bins
+    if isinstance(table, Ranking):
+        above = np.searchsorted(-table.score, -upper[:-1])
+        return _between(table, np.concatenate([[len(table.score)], above, [0]]), upper)
+    confidence, correct = table.confidence.cpu().numpy(), table.correct.cpu().numpy()
+    index = np.searchsorted(upper[:-1], confidence)
+    return Bins(upper, *(tally(index, weight, n_bins) for weight in (None, confidence, correct)))
+
+
+def tally(index: NDArray[np.int64], weight: NDArray[np.generic] | None, n: int) -> Floats:
+    """Sum of the weights, or count, of each index below `n`."""
+    return np.bincount(index, weight, n).astype(np.float64, copy=False)
 
 
 def equal_mass(r: Ranking, n_bins: int = 15) -> Bins:
@@ -63,42 +74,40 @@ def equal_mass(r: Ranking, n_bins: int = 15) -> Bins:
     Tied confidences share the bin of their first rank, so some bins may be empty. A bin's right edge is the highest
     confidence in it, or of an empty bin the next lower one.
     """
-    start = mass_starts(r.kept, r.n, n_bins)
-    top, bottom = start[:-1], start[1:]  # rows of the ranking, from the lowest bin's to the highest's
-    return Bins(
-        upper=r.score[bottom.clamp(max=len(r.score) - 1)],
-        count=r.kept[top] - r.kept[bottom],
-        confidence=r.claimed[top] - r.claimed[bottom],
-        correct=r.right[top] - r.right[bottom],
-    )
+    start = mass_starts(r, n_bins)
+    return _between(r, start, r.score[np.minimum(start[1:], len(r.score) - 1)])
 
 
-def mass_starts(kept: Tensor, n: int, n_bins: int) -> Tensor:
+def _between(r: Ranking, start: NDArray[np.int64], upper: Floats) -> Bins:
+    """Bins whose rows lie between consecutive starts, the lowest bin's first."""
+    count, confidence, correct = (x[start[:-1]] - x[start[1:]] for x in (r.kept, r.claimed, r.right))
+    return Bins(upper, count, confidence, correct)
+
+
+def mass_starts(r: Ranking, n_bins: int) -> NDArray[np.int64]:
     """How many rows of the ranking lie in equal-mass bins j and above, for j = 0, ..., b."""
     # A row has bin >= j if its first ascending rank n - kept is at least j n / b.
-    most = torch.arange(n_bins, -1, -1, device=kept.device) * n // n_bins
-    return torch.searchsorted(kept[1:], most.double(), right=True)
+    return np.searchsorted(r.kept[1:], np.arange(n_bins, -1, -1) * r.n // n_bins, side="right")
 
 
-def mass_bin(r: Ranking, n_bins: int) -> Tensor:
+def mass_bin(r: Ranking, n_bins: int) -> NDArray[np.int64]:
     """Equal-mass bin of each row of the ranking, [t]."""
-    rows = mass_starts(r.kept, r.n, n_bins).flip(0).diff()
-    return torch.arange(n_bins - 1, -1, -1, device=rows.device).repeat_interleave(rows)
+    return np.repeat(np.arange(n_bins)[::-1], -np.diff(mass_starts(r, n_bins))[::-1])
 
 
 def ece(bins: Bins, *, norm: float = 1) -> float:
     """Expected calibration error: (sum of weight * |gap|^norm)^(1/norm)."""
-    return float((bins.weight * bins.gap.abs() ** norm).sum() ** (1 / norm))
+    return float((bins.weight @ np.abs(bins.gap) ** norm) ** (1 / norm))
 
 
 def mce(bins: Bins) -> float:
     """Maximum calibration error: the gap of the worst bin."""
-    return float(bins.gap.abs().max())
+    return float(np.abs(bins.gap).max())
 
 
 def oe(bins: Bins) -> float:
     """Overconfidence error: sum of weight * confidence * (gap where positive) (Thulasidasan et al. 2019)."""
-    return float((bins.confidence * bins.gap.clamp(min=0)).sum() / bins.count.sum())
+    return float(bins.confidence @ np.maximum(bins.gap, 0) / bins.count.sum())
 
 
 def debiased_ece(bins: Bins) -> float:
@@ -108,13 +117,16 @@ def debiased_ece(bins: Bins) -> float:
 
 def squared_ce(bins: Bins) -> float:
     """Unbiased square of the binned l2 error; negative where noise would have added more than is seen."""
-    accuracy = bins.correct / bins.count.clamp(min=1)
-    noise = accuracy * (1 - accuracy) / (bins.count - 1).clamp(min=1)
-    return float((bins.weight * (bins.gap**2 - noise) * (bins.count > 1)).sum())
+    noise = bins.accuracy * (1 - bins.accuracy) / np.maximum(bins.count - 1, 1)
+    return float(bins.weight @ ((bins.gap**2 - noise) * (bins.count > 1)))
 
 
 def ece_lb(r: Ranking, n_bins: int = 15, *, norm: float = 1) -> float:
     """Label-binned ECE: each confidence against its equal-mass bin's accuracy (seed 003 eq 7); never below `ece`."""
-    bins = equal_mass(r, n_bins)
-    accuracy = (bins.correct / bins.count.clamp(min=1))[mass_bin(r, n_bins)]
-    return float((((r.score - accuracy).abs() ** norm * r.kept.diff()).sum() / r.n) ** (1 / norm))
+    return float((np.abs(label_gap(r, n_bins)) ** norm @ r.size / r.n) ** (1 / norm))
+
+
+def label_gap(r: Ranking, n_bins: int = 15) -> Floats:
+    """Confidence minus the accuracy of its equal-mass bin, at each score of the ranking, [t]."""
+    rows = -np.diff(mass_starts(r, n_bins))
+    return r.score - np.repeat(equal_mass(r, n_bins).accuracy[::-1], rows[::-1])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
+import numpy as np
 import torch
 
-from assay.metrics._bins import Bins, debiased_ece, ece, ece_lb, equal_mass, equal_width, mce, oe
+from assay.metrics._bins import Bins, debiased_ece, ece, equal_mass, equal_width, label_gap, mce, oe
 from assay.metrics._classwise import class_tally, classwise_ece, tace
 from assay.metrics._kernel import mmce, smooth_ece
 from assay.metrics._proper import brier_decomposition, isotonic, nll_decomposition
@@ -125,8 +127,8 @@ def survey(predictions: Predictions | Outcomes) -> Survey:
     found = _of_ranking(r) | classwise
     width, mass = None, None
     if outcomes.is_probability:
-        width, mass = equal_width(outcomes), equal_mass(r)
-        found |= _of_confidence(outcomes, r, width, mass)
+        width, mass = equal_width(r), equal_mass(r)
+        found |= _of_confidence(outcomes, r, width, mass) | {"smooth_ece": smooth_ece(r)}
     return Survey({key: found[key] for key in METRICS if key in found}, outcomes, r, width, mass)
 
 
@@ -157,10 +159,11 @@ def _of_ranking(r: Ranking) -> dict[str, float]:
 
 
 def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str, float]:
-    recalibrated = isotonic(r)
-    log_loss, squared = nll_decomposition(r, recalibrated), brier_decomposition(r, recalibrated)
-    columns = {"mean_confidence": o.confidence, "nll": o.nll, "brier": o.brier, "mean_entropy": o.entropy}
+    fit, gap = isotonic(r), np.abs(label_gap(r))
+    log_loss, squared = nll_decomposition(r, fit), brier_decomposition(r, fit)
+    columns = {"nll": o.nll, "brier": o.brier, "mean_entropy": o.entropy}
     return {key: float(column.mean()) for key, column in columns.items() if column is not None} | {
+        "mean_confidence": float(r.claimed[-1]) / r.n,
         "ece": ece(width),
         "mce": mce(width),
         "oe": oe(width),
@@ -168,18 +171,17 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
         "ada_ece": ece(mass),
         "ece_l2_mass": ece(mass, norm=2),
         "debiased_ece": debiased_ece(mass),
-        "ece_lb_l1": ece_lb(r, norm=1),
-        "ece_lb_l2": ece_lb(r, norm=2),
+        "ece_lb_l1": float(gap @ r.size) / r.n,
+        "ece_lb_l2": sqrt(float(gap**2 @ r.size) / r.n),
         "sweep_ece": sweep_ece(r),
-        "smooth_ece": smooth_ece(r),
         "mmce": mmce(r),
         "nll_calibration": log_loss.calibration,
         "nll_refinement": log_loss.refinement,
         "brier_calibration": squared.calibration,
         "brier_refinement": squared.refinement,
-        "ece_correct": ece_correct(o),
-        "ece_wrong": ece_wrong(o),
-        "confidence_gap": confidence_gap(o),
-        "s99": s99(o),
-        "s99_accuracy": s99_accuracy(o),
+        "ece_correct": ece_correct(r),
+        "ece_wrong": ece_wrong(r),
+        "confidence_gap": confidence_gap(r),
+        "s99": s99(r),
+        "s99_accuracy": s99_accuracy(r),
     }

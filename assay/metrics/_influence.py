@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from assay.metrics._ranking import Ranking, augrc, aupr_error, aupr_success, aurc, auroc
+from assay.metrics._ranking import Floats, Ranking, augrc, aupr_error, aupr_success, aurc, auroc, midway
 from assay.predictions import Outcomes
 
 
@@ -23,8 +22,8 @@ class Influence:
     """Influence of a right and of a wrong sample at each distinct score of a ranking."""
 
     ranking: Ranking
-    right: Tensor  # [t]
-    wrong: Tensor  # [t]
+    right: Floats  # [t]
+    wrong: Floats  # [t]
 
     def __sub__(self, other: Influence) -> Influence:
         return Influence(self.ranking, self.right - other.right, self.wrong - other.wrong)
@@ -32,31 +31,31 @@ class Influence:
     def variance(self) -> float:
         """Variance of the metric; right and wrong samples each with the small-sample factor of DeLong."""
         r = self.ranking
-        parts = ((self.right, r.right), (self.wrong, r.wrong))
-        return sum(float((x**2 * c.diff()).sum() * c[-1] / (c[-1] - 1).clamp(min=1)) for x, c in parts) / r.n**2
+        parts = ((self.right, r.hits, r.n - r.n_wrong), (self.wrong, r.misses, r.n_wrong))
+        return sum(float(x**2 @ count) * n / max(n - 1, 1) for x, count, n in parts) / r.n**2
 
-    def of(self, outcomes: Outcomes) -> Tensor:
+    def of(self, outcomes: Outcomes) -> Floats:
         """Influence of each sample of the ranking, [n], in the order of the file."""
-        row = torch.searchsorted(-self.ranking.score, -outcomes.confidence)
-        return torch.where(outcomes.correct, self.right[row], self.wrong[row])
+        row = np.searchsorted(-self.ranking.score, -outcomes.confidence.cpu().numpy())
+        return np.where(outcomes.correct.cpu().numpy(), self.right[row], self.wrong[row])
 
 
 def accuracy_influence(r: Ranking) -> Influence:
-    rate = torch.full_like(r.score, r.n_wrong / r.n)
+    rate = np.full_like(r.score, r.n_wrong / r.n)
     return Influence(r, rate, rate - 1)
 
 
 def auroc_influence(r: Ranking) -> Influence:
     """For a right sample the share of errors below it, for an error that of right samples above it."""
-    below = (r.wrong[-1] - _midway(r.wrong)) / r.wrong[-1]
-    above = _midway(r.right) / r.right[-1]
+    below = (r.wrong[-1] - midway(r.wrong, r.misses)) / r.wrong[-1]
+    above = midway(r.right, r.hits) / r.right[-1]
     area = auroc(r)
     return Influence(r, (below - area) * r.n / r.right[-1], (above - area) * r.n / r.wrong[-1])
 
 
 def aurc_influence(r: Ranking) -> Influence:
     """A sample adds its own risk, and changes that of every threshold at or below its score."""
-    risk, share = r.wrong[1:] / r.kept[1:], r.kept.diff() / r.kept[1:]
+    risk, share = 1 - r.precision, r.size / r.kept[1:]
     own = risk - aurc(r) - _from_here_down(share * risk)
     return Influence(r, own, own + _from_here_down(share))
 
@@ -64,13 +63,13 @@ def aurc_influence(r: Ranking) -> Influence:
 def e_aurc_influence(r: Ranking) -> Influence:
     """That of AURC less the slope -ln(1 - r) of the optimum times the influence on the error rate r."""
     slope, rate = -log(1 - r.n_wrong / r.n), r.n_wrong / r.n
-    optimum = Influence(r, torch.full_like(r.score, -slope * rate), torch.full_like(r.score, slope * (1 - rate)))
+    optimum = Influence(r, np.full_like(r.score, -slope * rate), np.full_like(r.score, slope * (1 - rate)))
     return aurc_influence(r) - optimum
 
 
 def augrc_influence(r: Ranking) -> Influence:
-    own = _midway(r.wrong) / r.n - 2 * augrc(r)
-    return Influence(r, own, own + 1 - _midway(r.kept) / r.n)
+    own = midway(r.wrong, r.misses) / r.n - 2 * augrc(r)
+    return Influence(r, own, own + 1 - midway(r.kept, r.size) / r.n)
 
 
 def aupr_success_influence(r: Ranking) -> Influence:
@@ -79,23 +78,18 @@ def aupr_success_influence(r: Ranking) -> Influence:
 
 
 def aupr_error_influence(r: Ranking) -> Influence:
-    hits, kept = (r.wrong[-1] - r.wrong).flip(0), (r.kept[-1] - r.kept).flip(0)
+    hits, kept = (r.wrong[-1] - r.wrong)[::-1], (r.kept[-1] - r.kept)[::-1]
     hit, miss = _precision_influence(hits, kept, aupr_error(r))
-    return Influence(r, miss.flip(0), hit.flip(0))
+    return Influence(r, miss[::-1], hit[::-1])
 
 
-def _precision_influence(hits: Tensor, kept: Tensor, area: float) -> tuple[Tensor, Tensor]:
+def _precision_influence(hits: Floats, kept: Floats, area: float) -> tuple[Floats, Floats]:
     """Of average precision, at a hit and at a miss: its own precision, and that of every hit at or below its score."""
-    precision, share = hits[1:] / kept[1:], hits.diff() / kept[1:]
+    precision, share = hits[1:] / kept[1:], np.diff(hits) / kept[1:]
     rate = hits[-1] / kept[-1]
     miss = -_from_here_down(share * precision) / rate
     return miss + (precision + _from_here_down(share) - area) / rate, miss
 
 
-def _midway(cumulative: Tensor) -> Tensor:
-    """Count above each block plus half of its own: ties count half."""
-    return (cumulative[1:] + cumulative[:-1]) / 2
-
-
-def _from_here_down(terms: Tensor) -> Tensor:
-    return terms.flip(0).cumsum(0).flip(0)
+def _from_here_down(terms: Floats) -> Floats:
+    return np.cumsum(terms[::-1])[::-1]

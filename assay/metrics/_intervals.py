@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import erf, exp, log, pi, sqrt
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from assay.metrics._bins import Bins, ece
 from assay.metrics._influence import Influence
 from assay.metrics._noise import NoiseFloor
-from assay.metrics._ranking import Ranking, fpr95, risk_at_coverage
+from assay.metrics._ranking import Floats, Ranking, fpr95, risk_at_coverage
 
 Z = 1.959963984540054  # of a two-sided level of 95 %
 
@@ -65,7 +65,7 @@ def ece_interval(bins: Bins, floor: NoiseFloor, *, doubt: float = 2.0) -> Interv
     scales below what was seen, down to 0. The lower end is 0 where the noise floor explains what was seen.
     """
     scale = bin_noise(bins)
-    size = (bins.weight * bins.gap).abs()[scale > 0]
+    size = np.abs(bins.weight * bins.gap)[scale > 0]
     scale = scale[scale > 0]
     seen, total, spread = ece(bins), float(scale.sum()), float((scale**2).sum())
     if total == 0:
@@ -79,9 +79,9 @@ def ece_interval(bins: Bins, floor: NoiseFloor, *, doubt: float = 2.0) -> Interv
     high = _last_where(lambda error: reach(error) <= seen, seen + 10 * total)
     if seen <= floor.quantile(0.975):
         return Interval(0.0, high)
-    x = (size / scale - doubt).clamp(min=0)
-    mean = torch.tensor([_folded_mean(float(value)) for value in x], dtype=torch.float64)
-    bias, variance = float((scale * (mean - x)).sum()), float((scale**2 * (1 + x**2 - mean**2)).sum())
+    x = np.maximum(size / scale - doubt, 0)
+    mean = np.array([_folded_mean(value) for value in x])
+    bias, variance = float(scale @ (mean - x)), float(scale**2 @ (1 + x**2 - mean**2))
     return Interval(max(seen - bias - Z * sqrt(variance), 0.0), high)
 
 
@@ -92,7 +92,7 @@ def ece_l2_interval(bins: Bins, floor: NoiseFloor) -> Interval:
     """
     from scipy.special import chndtrinc
 
-    noise = (bin_noise(bins) / bins.weight.clamp(min=1e-300)) ** 2  # variance of each bin's gap
+    noise = (bin_noise(bins) / np.where(bins.count > 0, bins.weight, 1)) ** 2  # variance of each bin's gap
     mean = float((bins.weight * noise).sum())
     if mean == 0:
         return Interval(ece(bins, norm=2), ece(bins, norm=2))
@@ -103,14 +103,14 @@ def ece_l2_interval(bins: Bins, floor: NoiseFloor) -> Interval:
     return Interval(0.0 if ece(bins, norm=2) <= floor.quantile(0.975) else low, high)
 
 
-def bin_noise(bins: Bins) -> Tensor:
+def bin_noise(bins: Bins) -> Floats:
     """Standard deviation of weight * gap of each bin; 0 in an empty one.
 
     A bin without an error is no proof that it has none: its accuracy is drawn towards its confidence by one sample.
     """
-    n = bins.count.sum()
-    p = (bins.correct + bins.confidence / bins.count.clamp(min=1)) / (bins.count + 1)
-    return (bins.count * (p * (1 - p) + bins.gap**2 * (1 - bins.weight))).sqrt() / n
+    n = float(bins.count.sum())
+    p = (bins.correct + bins.confidence / np.maximum(bins.count, 1)) / (bins.count + 1)
+    return np.sqrt(bins.count * (p * (1 - p) + bins.gap**2 * (1 - bins.weight))) / n
 
 
 def fpr95_interval(r: Ranking) -> Interval:
@@ -122,8 +122,7 @@ def fpr95_interval(r: Ranking) -> Interval:
     passed = proportion_interval(value * r.n_wrong, r.n_wrong, student(r.n_wrong - 1))
     spread = student(n_right - 1) * sqrt(0.95 * 0.05 / n_right)
     tpr, fpr = r.right / r.right[-1], r.wrong / r.wrong[-1]
-    rates = torch.tensor([0.95 - spread, 0.95 + spread], dtype=torch.float64, device=tpr.device)
-    moved = fpr[torch.searchsorted(tpr, rates).clamp(max=len(fpr) - 1)].tolist()
+    moved = fpr[np.minimum(np.searchsorted(tpr, [0.95 - spread, 0.95 + spread]), len(fpr) - 1)]
     low = value - sqrt((value - passed.low) ** 2 + (value - moved[0]) ** 2)
     high = value + sqrt((passed.high - value) ** 2 + (moved[1] - value) ** 2)
     return Interval(max(low, 0.0), min(high, 1.0))
@@ -135,10 +134,10 @@ def risk_interval(r: Ranking, coverage: float) -> Interval:
     The variance is (R (1 - R) + (R - e)^2 (1 - coverage)) / (coverage n), with e the error rate at the threshold.
     """
     risk, kept = risk_at_coverage(r, coverage), coverage * r.n
-    window = max(sqrt(r.n), 1.0)
-    ends = torch.searchsorted(r.kept, torch.tensor([kept - window, kept + window], dtype=torch.float64).clamp(0, r.n))
-    wrong, count = r.wrong[ends].diff(), r.kept[ends].diff()
-    edge = float(wrong / count)
+    window = sqrt(r.n)
+    first = np.searchsorted(r.kept, max(kept - window, 0), side="right") - 1
+    last = np.searchsorted(r.kept, min(kept + window, r.n))
+    edge = float((r.wrong[last] - r.wrong[first]) / (r.kept[last] - r.kept[first]))
     own, moved = risk * (1 - risk), (risk - edge) ** 2 * (1 - coverage)
     effective = kept * own / (own + moved) if own > 0 else kept
     return proportion_interval(risk * effective, effective)

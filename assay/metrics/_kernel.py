@@ -1,8 +1,10 @@
 """Calibration without bins: the kernel error of Kumar et al. (2018), the smooth error of Błasiok & Nakkiran (2024)."""
 
-import numpy as np
-import torch
+from math import sqrt
 
+import numpy as np
+
+from assay import arrays
 from assay.metrics._ranking import Ranking
 
 
@@ -11,11 +13,11 @@ def mmce(r: Ranking, *, width: float = 0.4) -> float:
 
     exp(-|a - b|) is exp(-a) exp(b) once a >= b, so after the sort one cumulative sum replaces the n x n kernel.
     """
-    excess = r.right.diff() - r.claimed.diff()
-    decay = (-r.score / width).exp()  # between e^-2.5 and 1: no overflow, however many samples
-    above = (excess * decay).cumsum(0)
-    square = (excess * (2 * above / decay - excess)).sum() / r.n**2
-    return float(square.clamp(min=0).sqrt())
+    excess = r.hits - r.score * r.size
+    decay = arrays.exp(r.score * (-1 / width))  # between e^-2.5 and 1: no overflow, however many samples
+    above = np.cumsum(excess * decay)
+    square = float(excess @ (2 * above / decay - excess))
+    return sqrt(max(square, 0.0)) / r.n
 
 
 def smooth_ece(r: Ranking, *, grid: int = 4096) -> float:
@@ -26,8 +28,8 @@ def smooth_ece(r: Ranking, *, grid: int = 4096) -> float:
     """
     from scipy.fft import dct, idct
 
-    cell = (r.score * grid).long().clamp(max=grid - 1)
-    residual = torch.bincount(cell, r.claimed.diff() - r.right.diff(), minlength=grid).cpu().numpy() / r.n
+    cell = np.minimum((r.score * grid).astype(np.int64), grid - 1)
+    residual = np.bincount(cell, r.score * r.size - r.hits, minlength=grid) / r.n
     cosines = dct(residual, norm="ortho")
     frequency = np.pi * np.arange(grid)
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from assay.metrics._bins import equal_width, mass_bin
-from assay.metrics._ranking import Ranking
-from assay.predictions import Outcomes
+from assay.metrics._ranking import Floats, Ranking
 
 FINE = 512  # runs of neighboring confidences that are drawn together; up to as many samples nothing is approximated
 
@@ -24,7 +21,7 @@ FINE = 512  # runs of neighboring confidences that are drawn together; up to as 
 class NoiseFloor:
     """The error that calibrated answers show, as a sample of draws, ascending."""
 
-    draws: NDArray[np.float64]
+    draws: Floats
 
     @property
     def mean(self) -> float:
@@ -48,20 +45,19 @@ class NoiseFloors:
     ece_l2_mass: NoiseFloor
 
 
-def noise_floors(outcomes: Outcomes, r: Ranking, *, n_bins: int = 15, draws: int = 1000, seed: int = 0) -> NoiseFloors:
+def noise_floors(r: Ranking, *, n_bins: int = 15, draws: int = 1000, seed: int = 0) -> NoiseFloors:
     """Draw each answer right with the chance its confidence states, and bin the result, `draws` times."""
-    width = torch.bucketize(r.score, equal_width(outcomes, n_bins).upper[:-1])
+    width = np.searchsorted(equal_width(r, n_bins).upper[:-1], r.score)
     mass = mass_bin(r, n_bins)
-    fine = ((r.n - r.kept[1:]) * FINE / r.n).long()
-    _, run = torch.unique_consecutive((width * n_bins + mass) * FINE + fine, return_inverse=True)
-    ends = torch.cat([run.diff().nonzero().squeeze(1) + 1, run.new_tensor([len(run)])])
-    count, claimed = (x[ends].diff(prepend=x.new_zeros(1)).cpu().numpy() for x in (r.kept, r.claimed))
+    fine = ((r.n - r.kept[1:]) * FINE // r.n).astype(np.int64)
+    last = np.append(np.flatnonzero(np.diff((width * n_bins + mass) * FINE + fine)), len(r.score) - 1)  # of each run
+    count, claimed = (np.diff(x[last + 1], prepend=0) for x in (r.kept, r.claimed))
     chance = (claimed / count).clip(0, 1)
     hits = np.random.default_rng(seed).binomial(count.astype(np.int64), chance, (draws, len(count)))
     excess = claimed - hits  # [draws, runs]
 
-    def binned(index: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        member = np.eye(n_bins)[index[ends - 1].cpu().numpy()]
+    def binned(index: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        member = np.eye(n_bins)[index[last]]
         return excess @ member, count @ member
 
     by_width, by_mass = binned(width), binned(mass)
@@ -73,5 +69,5 @@ def noise_floors(outcomes: Outcomes, r: Ranking, *, n_bins: int = 15, draws: int
     )
 
 
-def _floor(draws: NDArray[np.float64]) -> NoiseFloor:
+def _floor(draws: Floats) -> NoiseFloor:
     return NoiseFloor(np.sort(draws))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, sqrt
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from assay.metrics._bins import mass_bin
+from assay.metrics._bins import mass_bin, tally
 from assay.metrics._intervals import Interval, student
-from assay.metrics._ranking import Ranking
+from assay.metrics._ranking import Floats, Ranking
 from assay.predictions import Outcomes
 
 
@@ -42,10 +42,10 @@ class Estimate:
         return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
 
 
-def mean_estimate(column: Tensor) -> Estimate:
+def mean_estimate(column: Floats) -> Estimate:
     """The mean of a column, of paired differences say."""
     n = len(column)
-    error = float(column.std()) / sqrt(n) if n > 1 else inf
+    error = float(column.std(ddof=1)) / sqrt(n) if n > 1 else inf
     return Estimate(float(column.mean()), error, max(n - 1, 1))
 
 
@@ -53,20 +53,20 @@ def mean_estimate(column: Tensor) -> Estimate:
 class CalibrationPart:
     """Debiased squared l2 error over equal-mass bins, with what its variance needs."""
 
-    bin: Tensor  # [n] of each sample
-    noise: Tensor  # [n] of confidence - correct about its bin's mean
-    gap: Tensor  # [b]
-    weight: Tensor  # [b]
+    bin: NDArray[np.int64]  # [n] of each sample
+    noise: Floats  # [n] of confidence - correct about its bin's mean
+    gap: Floats  # [b]
+    weight: Floats  # [b]
 
 
 def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> CalibrationPart:
-    row = torch.searchsorted(-r.score, -outcomes.confidence)
-    index = mass_bin(r, n_bins)[row]
-    excess = outcomes.confidence - outcomes.correct.double()
-    count = torch.bincount(index, minlength=n_bins).double()
-    gap = torch.bincount(index, excess, minlength=n_bins) / count.clamp(min=1)
+    confidence, correct = outcomes.confidence.cpu().numpy(), outcomes.correct.cpu().numpy()
+    index = mass_bin(r, n_bins)[np.searchsorted(-r.score, -confidence)]
+    excess = confidence - correct
+    count = tally(index, None, n_bins)
+    gap = tally(index, excess, n_bins) / np.maximum(count, 1)
     # Taking the bin's own mean away leaves (count - 1) / count of the variance.
-    noise = (excess - gap[index]) * (count / (count - 1).clamp(min=1)).sqrt()[index]
+    noise = (excess - gap[index]) * np.sqrt(count / np.maximum(count - 1, 1))[index]
     return CalibrationPart(index, noise, gap, count / len(excess))
 
 
@@ -87,29 +87,28 @@ def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
     4 m' Q S Q m + 2 tr QSQS; for the unknown means m, g' Q S Q g is too large by tr QSQS.
     """
     n, b = len(parts[0][0].bin), len(parts[0][0].gap)
-    gap = torch.cat([part.gap for part, _ in parts])
-    form = torch.cat([sign * part.weight for part, sign in parts])  # Q is diagonal
-    weight = torch.cat([part.weight for part, _ in parts]).clamp(min=1 / n)
-    blocks = [torch.cat([_products(p, q) for q, _ in parts], 1) for p, _ in parts]
-    covariance = torch.cat(blocks) / (n * n * weight[:, None] * weight)
+    gap = np.concatenate([part.gap for part, _ in parts])
+    form = np.concatenate([sign * part.weight for part, sign in parts])  # Q is diagonal
+    weight = np.maximum(np.abs(form), 1 / n)
+    products = np.block([[_products(p, q) for q, _ in parts] for p, _ in parts])
+    covariance = products / (n * n * weight[:, None] * weight)
     qs = form[:, None] * covariance
     trace = float((qs * qs.T).sum())
     linear = float((form * gap) @ covariance @ (form * gap))
     # Between bins: a sample more or less in a bin of large gap also moves the sum.
-    between = sum((sign * part.gap**2)[part.bin] for part, sign in parts)
-    assert isinstance(between, Tensor)
-    variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var()) / n
+    between = np.sum([(sign * part.gap**2)[part.bin] for part, sign in parts], axis=0)
+    variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var(ddof=1 if n > 1 else 0)) / n
     # Pure noise is a sum of squares, skewed for one model and symmetric for two; with these degrees Student's tails
     # are heavier down to one in a thousand. The more of the variance is linear, the nearer is the law to normal.
     quadratic = max(2 * trace / variance, 1e-3) if variance > 0 else 1.0
     degrees = (b / 2 if len(parts) == 1 else 2 * b) / quadratic**2
-    return Estimate(float((form * gap**2).sum() - qs.diagonal().sum()), sqrt(variance), degrees)
+    return Estimate(float(form @ gap**2 - np.trace(qs)), sqrt(variance), degrees)
 
 
-def _products(a: CalibrationPart, b: CalibrationPart) -> Tensor:
+def _products(a: CalibrationPart, b: CalibrationPart) -> Floats:
     """Sum of the products of both noises over the samples in each pair of bins, [b, b]."""
     bins = len(a.gap)
-    return torch.bincount(a.bin * bins + b.bin, a.noise * b.noise, minlength=bins * bins).view(bins, bins)
+    return tally(a.bin * bins + b.bin, a.noise * b.noise, bins * bins).reshape(bins, bins)
 
 
 def holm(p_values: list[float]) -> list[float]:

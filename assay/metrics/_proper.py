@@ -7,13 +7,14 @@ alone; what that gained was its calibration error. Both are slightly in favor of
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from assay.metrics._ranking import Ranking
+from assay import arrays
+from assay.metrics._ranking import Floats, Ranking
 
 
 @dataclass(frozen=True)
@@ -24,29 +25,48 @@ class Decomposition:
     refinement: float
 
 
-def isotonic(r: Ranking) -> Tensor:
-    """Accuracy at each distinct score, [t], made non-increasing down the ranking by least squares."""
+@dataclass(frozen=True, eq=False)
+class Isotonic:
+    """Runs of the ranking, most confident first, that isotonic regression gives one accuracy."""
+
+    hits: Floats  # [s] right answers in the run
+    misses: Floats  # [s] errors
+    last: NDArray[np.int64]  # [s] its last row in the ranking
+
+    @property
+    def accuracy(self) -> Floats:
+        return self.hits / (self.hits + self.misses)
+
+
+def isotonic(r: Ranking) -> Isotonic:
+    """Least-squares accuracy that never rises down the ranking: neighbors out of order are pooled."""
     from scipy.optimize import isotonic_regression
 
-    size = r.kept.diff()
-    fit = isotonic_regression((r.right.diff() / size).cpu().numpy(), weights=size.cpu().numpy(), increasing=False)
-    return torch.as_tensor(fit.x.copy(), device=size.device)
+    fit = isotonic_regression(r.hits / r.size, weights=r.size, increasing=False)
+    hits, kept = np.diff(r.right[fit.blocks]), np.diff(r.kept[fit.blocks])
+    return Isotonic(hits, kept - hits, fit.blocks[1:] - 1)
 
 
-def brier_decomposition(r: Ranking, recalibrated: Tensor | None = None) -> Decomposition:
-    """Calibration and refinement of the squared error; `recalibrated` spares a second isotonic fit."""
-    return _decomposition(r, recalibrated, lambda p, right, wrong: right * (1 - p) ** 2 + wrong * p**2)
+def brier_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
+    """Calibration and refinement of the squared error; `fit` spares a second isotonic regression."""
+    fit = fit or isotonic(r)
+    score = float(r.score @ (r.score * r.size - 2 * r.hits)) + float(r.right[-1])
+    refinement = float((fit.hits * fit.misses / (fit.hits + fit.misses)).sum())
+    return Decomposition((score - refinement) / r.n, refinement / r.n)
 
 
-def nll_decomposition(r: Ranking, recalibrated: Tensor | None = None) -> Decomposition:
-    """Calibration and refinement of the log loss; the former is infinite where an error had confidence 1."""
-    return _decomposition(r, recalibrated, lambda p, right, wrong: -torch.xlogy(right, p) - torch.xlogy(wrong, 1 - p))
+def nll_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
+    """Calibration and refinement of the log loss; the former is infinite where a sure answer was wrong."""
+    fit = fit or isotonic(r)
+    refinement = float(-(_log_times(fit.accuracy, fit.hits) + _log_times(1 - fit.accuracy, fit.misses)).sum())
+    # Only the first row can have confidence 1, only the last 0.
+    if (r.score[0] == 1 and r.misses[0]) or (r.score[-1] == 0 and r.hits[-1]):
+        return Decomposition(inf, refinement / r.n)
+    some, wrong = len(r.score) - int(r.score[-1] == 0), np.flatnonzero(r.misses)
+    score = -float(arrays.log(r.score[:some]) @ r.hits[:some] + np.log1p(-r.score[wrong]) @ r.misses[wrong])
+    return Decomposition((score - refinement) / r.n, refinement / r.n)
 
 
-def _decomposition(
-    r: Ranking, recalibrated: Tensor | None, loss: Callable[[Tensor, Tensor, Tensor], Tensor]
-) -> Decomposition:
-    right, wrong = r.right.diff(), r.wrong.diff()
-    score = float(loss(r.score, right, wrong).sum()) / r.n
-    refinement = float(loss(isotonic(r) if recalibrated is None else recalibrated, right, wrong).sum()) / r.n
-    return Decomposition(score - refinement, refinement)
+def _log_times(p: Floats, count: Floats) -> Floats:
+    """count log p, 0 where the count is."""
+    return count * np.log(np.where(count > 0, p, 1.0))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, nan
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from assay.predictions import Outcomes
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,16 +22,15 @@ class Ranking:
     Ties move together, so no metric depends on the order of the samples. Rankings of two sets of rows merge by `+`.
     """
 
-    score: Tensor  # [t] distinct scores, descending
-    kept: Tensor  # [t + 1] samples accepted: none, those of the first score, ..., all
-    wrong: Tensor  # [t + 1] errors among them
+    score: Floats  # [t] distinct scores, descending
+    kept: Floats  # [t + 1] samples accepted: none, those of the first score, ..., all
+    wrong: Floats  # [t + 1] errors among them
 
     def __add__(self, other: Ranking) -> Ranking:
-        return _table(
-            torch.cat([self.score, other.score]),
-            torch.cat([self.kept.diff(), other.kept.diff()]),
-            torch.cat([self.wrong.diff(), other.wrong.diff()]),
-        )
+        score = np.concatenate([self.score, other.score])
+        order = np.argsort(-score)
+        size, misses = np.concatenate([self.size, other.size]), np.concatenate([self.misses, other.misses])
+        return _table(score[order], _from_zero(size[order]), _from_zero(misses[order]))
 
     @cached_property
     def n(self) -> int:
@@ -40,51 +41,70 @@ class Ranking:
         return int(self.wrong[-1])
 
     @cached_property
-    def right(self) -> Tensor:
+    def right(self) -> Floats:
         """Right answers among the kept, [t + 1]."""
         return self.kept - self.wrong
 
     @cached_property
-    def claimed(self) -> Tensor:
+    def size(self) -> Floats:
+        """Samples at each score, [t]."""
+        return self.kept[1:] - self.kept[:-1]
+
+    @cached_property
+    def misses(self) -> Floats:
+        """Errors at each score, [t]."""
+        return self.wrong[1:] - self.wrong[:-1]
+
+    @cached_property
+    def hits(self) -> Floats:
+        """Right answers at each score, [t]."""
+        return self.size - self.misses
+
+    @cached_property
+    def precision(self) -> Floats:
+        """Accuracy of the kept at each threshold, [t]; the selective risk is what is missing to 1."""
+        return self.right[1:] / self.kept[1:]
+
+    @cached_property
+    def claimed(self) -> Floats:
         """Sum of the confidence of the kept: the right answers they promise, [t + 1]."""
-        return _from_zero(self.score * self.kept.diff())
+        return _from_zero(self.score * self.size)
 
 
 def ranking(outcomes: Outcomes) -> Ranking:
-    """Sort once."""
-    return _table(outcomes.confidence, torch.ones_like(outcomes.confidence), (~outcomes.correct).double())
+    """Sort the scores once, and find the place of each error among them."""
+    confidence, correct = outcomes.confidence.cpu().numpy(), outcomes.correct.cpu().numpy()
+    # Plain doubles sort several times faster than doubles with an index or a flag in tow.
+    score, wrong = np.sort(confidence), np.sort(confidence[~correct])
+    misses = np.bincount(np.searchsorted(score, wrong), minlength=len(score))
+    return _table(score[::-1], np.arange(len(score) + 1.0), _from_zero(misses[::-1]))
 
 
-def _table(score: Tensor, count: Tensor, wrong: Tensor) -> Ranking:
-    order = descending(score)
-    score = score[order]
-    last_of_tie = torch.ones(len(score), dtype=torch.bool, device=score.device)
-    torch.ne(score[:-1], score[1:], out=last_of_tie[:-1])
-    rows = last_of_tie.nonzero().squeeze(1)
-    kept, missed = _from_zero(count[order]), _from_zero(wrong[order])
-    if len(rows) < len(score):
-        ends = torch.cat([rows.new_zeros(1), rows + 1])
-        score, kept, missed = score[rows], kept[ends], missed[ends]
-    return Ranking(score, kept, missed)
+def _table(score: Floats, kept: Floats, wrong: Floats) -> Ranking:
+    """Of rows sorted by descending score, one for each distinct score."""
+    last_of_tie = np.append(score[1:] != score[:-1], True)
+    if last_of_tie.all():
+        return Ranking(score.copy(), kept, wrong)
+    rows = np.flatnonzero(last_of_tie)
+    ends = np.append(0, rows + 1)
+    return Ranking(score[rows], kept[ends], wrong[ends])
 
 
-def descending(score: Tensor) -> Tensor:
-    """Order of the scores from the highest; among ties any."""
-    if score.device.type != "cpu":
-        return score.argsort(descending=True)
-    return torch.from_numpy(np.argsort(score.numpy())).flip(0)  # about twice as fast as torch's
-
-
-def _from_zero(steps: Tensor) -> Tensor:
+def _from_zero(steps: NDArray[np.generic]) -> Floats:
     """Cumulative sums, with the empty one in front."""
-    out = torch.zeros(len(steps) + 1, dtype=torch.float64, device=steps.device)
-    torch.cumsum(steps, 0, out=out[1:])
+    out = np.zeros(len(steps) + 1)
+    np.cumsum(steps, out=out[1:])
     return out
+
+
+def midway(cumulative: Floats, steps: Floats) -> Floats:
+    """What lies above each score plus half of what is at it: ties count half."""
+    return cumulative[:-1] + steps / 2
 
 
 def auroc(r: Ranking) -> float:
     """Chance that a right answer outranks a wrong one, ties counting half; nan where there is none of either."""
-    return _ratio(torch.trapezoid(r.right, r.wrong), r.right[-1] * r.wrong[-1])
+    return ratio(float(midway(r.right, r.hits) @ r.misses), float(r.right[-1] * r.wrong[-1]))
 
 
 def fpr95(r: Ranking, *, nearest: bool = False) -> float:
@@ -93,14 +113,14 @@ def fpr95(r: Ranking, *, nearest: bool = False) -> float:
     `nearest` takes the corner of the ROC curve whose rate is nearest .95 instead of the first at or above it, as the
     code of CRL and FMFP does through scikit-learn's thinned curve.
     """
-    if not r.right[-1] or not r.wrong[-1]:
-        return float("nan")
-    tpr, fpr = r.right / r.right[-1], r.wrong / r.wrong[-1]
+    if r.n_wrong in (0, r.n):
+        return nan
+    tpr = r.right / r.right[-1]
     if not nearest:
-        return float(fpr[tpr >= 0.95][0])
-    corner = torch.ones(len(tpr), dtype=torch.bool, device=tpr.device)
-    corner[1:-1] = (r.right.diff(n=2) != 0) | (r.wrong.diff(n=2) != 0)
-    return float(fpr[corner][(tpr[corner] - 0.95).abs().argmin()])
+        return float(r.wrong[np.searchsorted(tpr, 0.95)]) / r.n_wrong
+    corner = np.ones(len(tpr), dtype=bool)
+    corner[1:-1] = (np.diff(r.right, n=2) != 0) | (np.diff(r.wrong, n=2) != 0)
+    return float(r.wrong[corner][np.abs(tpr[corner] - 0.95).argmin()]) / r.n_wrong
 
 
 def aupr_success(r: Ranking, *, trapezoid: bool = False) -> float:
@@ -108,21 +128,19 @@ def aupr_success(r: Ranking, *, trapezoid: bool = False) -> float:
 
     `trapezoid` joins the points of the curve by straight lines, as FMFP's code does.
     """
-    return _average_precision(r.right, r.kept, trapezoid)
+    return _average_precision(r.precision, r.hits, trapezoid)
 
 
 def aupr_error(r: Ranking, *, trapezoid: bool = False) -> float:
     """Average precision with errors as the positive class, the least confident first; nan if there are none."""
-    return _average_precision((r.wrong[-1] - r.wrong).flip(0), (r.kept[-1] - r.kept).flip(0), trapezoid)
+    precision = (r.wrong[-1] - r.wrong[:-1]) / (r.kept[-1] - r.kept[:-1])
+    return _average_precision(precision[::-1], r.misses[::-1], trapezoid)
 
 
-def _average_precision(hits: Tensor, kept: Tensor, trapezoid: bool) -> float:
-    precision = hits[1:] / kept[1:]
+def _average_precision(precision: Floats, hits: Floats, trapezoid: bool) -> float:
     if trapezoid:
-        area = torch.trapezoid(torch.cat([precision.new_ones(1), precision]), hits)
-    else:
-        area = (precision * hits.diff()).sum()
-    return _ratio(area, hits[-1])
+        precision = (precision + np.append(1.0, precision[:-1])) / 2
+    return ratio(float(precision @ hits), float(hits.sum()))
 
 
 def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
@@ -132,22 +150,22 @@ def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
     distinct scores, flat before the first, as FD-Shifts does.
     """
     if trapezoid:
-        risk = r.wrong[1:] / r.kept[1:]
-        return float(torch.trapezoid(torch.cat([risk[:1], risk]), r.kept)) / r.n
+        risk = 1 - r.precision
+        return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
     if len(r.score) == r.n:
-        return float((r.wrong[1:] / r.kept[1:]).mean())
-    size, before, wrong_before = r.kept.diff(), r.kept[:-1], r.wrong[:-1]
-    rate = r.wrong.diff() / size
-    # After j of a tie block the expected risk is (wrong_before + j rate) / (before + j); summing it over j = 1..size
+        return 1 - float(r.precision.mean())
+    before, rate = r.kept[:-1], r.misses / r.size
+    # After j of a tie block the expected risk is (wrong before + j rate) / (before + j); summing it over j = 1..size
     # takes the harmonic numbers between the two ends of the block.
-    harmonic = _from_zero(1 / torch.arange(1, r.n + 1, dtype=torch.float64, device=size.device))[r.kept.long()].diff()
-    return float((rate * size + (wrong_before - rate * before) * harmonic).sum()) / r.n
+    harmonic = np.diff(_from_zero(1 / np.arange(1, r.n + 1))[r.kept.astype(np.int64)])
+    return float(r.wrong[-1] + (r.wrong[:-1] - rate * before) @ harmonic) / r.n
 
 
 def aurc_in_file_order(outcomes: Outcomes) -> float:
     """AURC with tied samples in the order of the file, as the code of CRL and FMFP has it. Only to meet its figures."""
-    wrong = (~outcomes.correct[outcomes.confidence.argsort(descending=True, stable=True)]).double()
-    return float((wrong.cumsum(0) / torch.arange(1, len(wrong) + 1, device=wrong.device)).mean())
+    order = np.argsort(-outcomes.confidence.cpu().numpy(), kind="stable")
+    wrong = np.cumsum(~outcomes.correct.cpu().numpy()[order])
+    return float((wrong / np.arange(1, len(wrong) + 1)).mean())
 
 
 def e_aurc(r: Ranking, *, closed_form: bool = False) -> float:
@@ -161,7 +179,7 @@ def e_aurc(r: Ranking, *, closed_form: bool = False) -> float:
 
 def optimal_aurc(n: int, n_wrong: int) -> float:
     """AURC with all right answers first: the mean over k of max(0, k - n_right) / k."""
-    k = torch.arange(n - n_wrong + 1, n + 1, dtype=torch.float64)
+    k = np.arange(n - n_wrong + 1, n + 1)
     return float(((k - (n - n_wrong)) / k).sum()) / n
 
 
@@ -175,38 +193,38 @@ def augrc(r: Ranking) -> float:
 
     Equals (1 - AUROC) acc r + r^2 / 2 with r the error rate.
     """
-    return float(torch.trapezoid(r.wrong, r.kept)) / r.n**2
+    return float(midway(r.wrong, r.misses) @ r.size) / r.n**2
 
 
 def risk_at_coverage(r: Ranking, coverage: float) -> float:
     """Error rate among the ceil(coverage n) most confident; of a tie block its expected share is taken."""
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must be in (0, 1], got {coverage}")
-    k = float(np.ceil(coverage * r.n - 1e-9))
-    block = int(torch.searchsorted(r.kept, k))
-    size, errors = r.kept[block] - r.kept[block - 1], r.wrong[block] - r.wrong[block - 1]
-    return float(r.wrong[block - 1] + (k - r.kept[block - 1]) * errors / size) / k
+    k = ceil(coverage * r.n - 1e-9)
+    block = np.searchsorted(r.kept, k)
+    inside = k - float(r.kept[block - 1])
+    return float(r.wrong[block - 1] + inside * r.misses[block - 1] / r.size[block - 1]) / k
 
 
 def coverage_at_risk(r: Ranking, risk: float) -> float:
     """Largest share of samples that a threshold can accept with at most this error rate among them; else 0."""
-    enough = (r.wrong <= risk * r.kept).nonzero()
-    return float(r.kept[enough[-1, 0]]) / r.n
+    return float(r.kept[r.wrong <= risk * r.kept][-1]) / r.n
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverage:
     """The risk-coverage curve at each distinct score, most confident first."""
 
-    score: Tensor  # [t]
-    coverage: Tensor  # [t]
-    risk: Tensor  # [t]
+    score: Floats  # [t]
+    coverage: Floats  # [t]
+    risk: Floats  # [t]
 
 
 def risk_coverage(r: Ranking) -> RiskCoverage:
     """Coverage and selective risk of each threshold."""
-    return RiskCoverage(r.score, r.kept[1:] / r.n, r.wrong[1:] / r.kept[1:])
+    return RiskCoverage(r.score, r.kept[1:] / r.n, 1 - r.precision)
 
 
-def _ratio(a: Tensor, b: Tensor) -> float:
-    return float(a / b)  # 0 / 0 = nan: what is undefined says so
+def ratio(a: float, b: float) -> float:
+    """a / b, nan where there is nothing to divide by."""
+    return a / b if b else nan

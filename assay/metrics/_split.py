@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
+import numpy as np
 
 from assay.metrics._bins import ece, equal_width
-from assay.metrics._ranking import Ranking, auroc, ranking
+from assay.metrics._ranking import Floats, Ranking, auroc, ranking, ratio
 from assay.predictions import Outcomes
 
 
-def ece_correct(outcomes: Outcomes) -> float:
+def ece_correct(r: Ranking) -> float:
     """ECE of the right answers alone: how far their mean confidence stays below 1; nan if there are none."""
-    return 1 - _mean(outcomes.confidence[outcomes.correct])
+    return 1 - _mean(r.score, r.hits)
 
 
-def ece_wrong(outcomes: Outcomes) -> float:
+def ece_wrong(r: Ranking) -> float:
     """ECE of the wrong answers alone, their mean confidence; nan if there are none."""
-    return _mean(outcomes.confidence[~outcomes.correct])
+    return _mean(r.score, r.misses)
 
 
-def confidence_gap(outcomes: Outcomes) -> float:
+def confidence_gap(r: Ranking) -> float:
     """Mean confidence of right minus that of wrong answers (seed 000 fig 10); nan if there are none of either."""
-    return _mean(outcomes.confidence[outcomes.correct]) - _mean(outcomes.confidence[~outcomes.correct])
+    return _mean(r.score, r.hits) - _mean(r.score, r.misses)
 
 
-def s99(outcomes: Outcomes) -> float:
+def s99(r: Ranking) -> float:
     """|S99|: share of samples with a confidence of at least .99 (seed 004 table 7)."""
-    return _mean(outcomes.confidence >= 0.99)
+    return float(r.kept[_surest(r)]) / r.n
 
 
-def s99_accuracy(outcomes: Outcomes) -> float:
+def s99_accuracy(r: Ranking) -> float:
     """Accuracy among the samples with a confidence of at least .99; nan if there are none."""
-    return _mean(outcomes.correct[outcomes.confidence >= 0.99])
+    return ratio(float(r.right[_surest(r)]), float(r.kept[_surest(r)]))
+
+
+def _surest(r: Ranking) -> int:
+    return int(np.searchsorted(-r.score, -0.99, side="right"))
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,12 @@ class EceTerms:
 
 def ece_terms(outcomes: Outcomes, n_bins: int = 15) -> EceTerms:
     """The terms of seed 001 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
-    r: Ranking = ranking(outcomes)
+    r = ranking(outcomes)
     right, wrong = 1 - r.n_wrong / r.n, r.n_wrong / r.n
     beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
-    c, e = _mean(outcomes.confidence), ece(equal_width(outcomes, n_bins))
+    c, e = float(r.claimed[-1]) / r.n, ece(equal_width(r, n_bins))
     return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))
 
 
-def _mean(column: Tensor) -> float:
-    return float(column.double().mean())
+def _mean(values: Floats, weight: Floats) -> float:
+    return ratio(float(values @ weight), float(weight.sum()))

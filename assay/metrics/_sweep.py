@@ -1,7 +1,7 @@
 """Mitigating bias in calibration error estimation (Roelofs, Cain, Shlens & Mozer, AISTATS 2022): the mean sweep."""
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from assay.metrics._bins import ece, equal_mass
 from assay.metrics._ranking import Ranking
@@ -17,23 +17,23 @@ def sweep_bins(r: Ranking) -> int:
     tried = 1
     while tried < r.n:
         # Whole runs of bin numbers at once: at few samples each number alone is all overhead.
-        numbers = torch.arange(tried + 1, min(2 * tried + 15, r.n) + 1, device=r.kept.device)
+        numbers = np.arange(tried + 1, min(2 * tried + 15, r.n) + 1)
         monotone = _monotone(r, numbers)
         if not monotone.all():
-            return tried + int(monotone.int().argmin())
+            return tried + int(monotone.argmin())
         tried = int(numbers[-1])
     return tried
 
 
-def _monotone(r: Ranking, numbers: Tensor) -> Tensor:
+def _monotone(r: Ranking, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """For each number of bins: do their accuracies, empty bins aside, never fall?"""
-    owner = torch.arange(len(numbers), device=numbers.device).repeat_interleave(numbers + 1)
+    owner = np.repeat(np.arange(len(numbers)), numbers + 1)
     b = numbers[owner]
-    first = (numbers + 1).cumsum(0) - numbers - 1
-    j = torch.arange(len(owner), device=numbers.device) - first[owner]
-    start = torch.searchsorted(r.kept[1:], ((b - j) * r.n // b).double(), right=True)
-    count, right = -r.kept[start].diff(), -r.right[start].diff()
+    first = np.cumsum(numbers + 1) - numbers - 1
+    j = np.arange(len(owner)) - first[owner]
+    start = np.searchsorted(r.kept[1:], (b - j) * r.n // b, side="right")
+    count, hits = -np.diff(r.kept[start]), -np.diff(r.right[start])
     filled = (count > 0) & (owner[1:] == owner[:-1])
-    accuracy, owner = right[filled] / count[filled], owner[1:][filled]
-    falls = (accuracy.diff() < 0) & (owner.diff() == 0)
-    return torch.bincount(owner[1:][falls], minlength=len(numbers)) == 0
+    accuracy, owner = hits[filled] / count[filled], owner[1:][filled]
+    falls = (np.diff(accuracy) < 0) & (np.diff(owner) == 0)
+    return np.asarray(np.bincount(owner[1:][falls], minlength=len(numbers)) == 0)
