@@ -106,8 +106,8 @@ def count(marks: Tensor) -> int:
 
 
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp, by torch: its vector code is two to three times as fast as numpy's where there is no AVX-512."""
-    return torch.from_numpy(x).exp().numpy()
+    """exp, in place and by torch: its vector code is two to three times as fast as numpy's without AVX-512."""
+    return torch.from_numpy(x).exp_().numpy()
 
 
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -283,7 +283,9 @@ def _reduce_logits(z: Tensor, axis: int, labels: Tensor, columns: Tensor, correc
     weight = below.exp()
     # In float64, so that a confidence near 1 keeps its distance from 1, and saturated rows their order.
     total = weight.sum(axis, dtype=torch.float64)
-    squares, moment = (weight * weight).sum(axis), (weight * below).sum(axis)
+    product = weight * weight
+    squares = product.sum(axis)
+    moment = torch.mul(weight, below, out=product).sum(axis)
     label_below = below.gather(axis, labels.unsqueeze(axis)).squeeze(axis).double()
 
     confidence = torch.reciprocal(total, out=columns[0])

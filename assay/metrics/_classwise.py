@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from assay import arrays
 from assay.predictions import Predictions
 
 
@@ -79,7 +80,10 @@ def class_tally(predictions: Predictions, n_bins: int = 15, threshold: float | N
 def class_bins(predictions: Predictions, n_bins: int = 15, threshold: float | None = None) -> ClassBins:
     """One pass over the predictions."""
     tally = class_tally(predictions, n_bins, threshold)
-    predictions.outcomes(watch=tally)
+    n, k = predictions.values.shape
+    for rows in arrays.row_chunks(n, k, device=predictions.values.device):
+        chunk = predictions.values[rows]
+        tally(chunk if predictions.normalized else chunk.softmax(1), predictions.labels[rows])
     return tally.bins()
 
 

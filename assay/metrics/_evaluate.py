@@ -159,7 +159,7 @@ def _of_ranking(r: Ranking) -> dict[str, float]:
 
 
 def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str, float]:
-    fit, gap = isotonic(r), np.abs(label_gap(r))
+    fit = isotonic(r)
     log_loss, squared = nll_decomposition(r, fit), brier_decomposition(r, fit)
     columns = {"nll": o.nll, "brier": o.brier, "mean_entropy": o.entropy}
     return {key: float(column.mean()) for key, column in columns.items() if column is not None} | {
@@ -171,8 +171,7 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
         "ada_ece": ece(mass),
         "ece_l2_mass": ece(mass, norm=2),
         "debiased_ece": debiased_ece(mass),
-        "ece_lb_l1": float(gap @ r.size) / r.n,
-        "ece_lb_l2": sqrt(float(gap**2 @ r.size) / r.n),
+        **_label_binned(r),
         "sweep_ece": sweep_ece(r),
         "mmce": mmce(r),
         "nll_calibration": log_loss.calibration,
@@ -185,3 +184,9 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
         "s99": s99(r),
         "s99_accuracy": s99_accuracy(r),
     }
+
+
+def _label_binned(r: Ranking) -> dict[str, float]:
+    """Both norms from one look at the gaps."""
+    gap = label_gap(r)
+    return {"ece_lb_l1": float(np.abs(gap) @ r.size) / r.n, "ece_lb_l2": sqrt(float((gap * gap) @ r.size) / r.n)}

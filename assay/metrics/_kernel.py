@@ -15,8 +15,10 @@ def mmce(r: Ranking, *, width: float = 0.4) -> float:
     """
     excess = r.hits - r.score * r.size
     decay = arrays.exp(r.score * (-1 / width))  # between e^-2.5 and 1: no overflow, however many samples
-    above = np.cumsum(excess * decay)
-    square = float(excess @ (2 * above / decay - excess))
+    above = excess * decay
+    np.cumsum(above, out=above)
+    above /= decay
+    square = 2 * float(excess @ above) - float(excess @ excess)
     return sqrt(max(square, 0.0)) / r.n
 
 

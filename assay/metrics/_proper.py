@@ -42,9 +42,14 @@ def isotonic(r: Ranking) -> Isotonic:
     """Least-squares accuracy that never rises down the ranking: neighbors out of order are pooled."""
     from scipy.optimize import isotonic_regression
 
-    fit = isotonic_regression(r.hits / r.size, weights=r.size, increasing=False)
-    hits, kept = np.diff(r.right[fit.blocks]), np.diff(r.kept[fit.blocks])
-    return Isotonic(hits, kept - hits, fit.blocks[1:] - 1)
+    accuracy = r.hits / r.size
+    # Neighbors of equal accuracy are pooled in any case; without them there is far less to fit.
+    last = np.append(np.flatnonzero(accuracy[1:] != accuracy[:-1]), len(accuracy) - 1)
+    ends = np.append(0, last + 1)
+    fit = isotonic_regression(accuracy[last], weights=np.diff(r.kept[ends]), increasing=False)
+    ends = ends[fit.blocks]
+    hits, kept = np.diff(r.right[ends]), np.diff(r.kept[ends])
+    return Isotonic(hits, kept - hits, ends[1:] - 1)
 
 
 def brier_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:

@@ -60,7 +60,7 @@ class Ranking:
         """Right answers at each score, [t]."""
         return self.size - self.misses
 
-    @cached_property
+    @property
     def precision(self) -> Floats:
         """Accuracy of the kept at each threshold, [t]; the selective risk is what is missing to 1."""
         return self.right[1:] / self.kept[1:]
@@ -73,18 +73,19 @@ class Ranking:
 
 def ranking(outcomes: Outcomes) -> Ranking:
     """Sort the scores once, and find the place of each error among them."""
-    confidence, correct = outcomes.confidence.cpu().numpy(), outcomes.correct.cpu().numpy()
-    # Plain doubles sort several times faster than doubles with an index or a flag in tow.
-    score, wrong = np.sort(confidence), np.sort(confidence[~correct])
-    misses = np.bincount(np.searchsorted(score, wrong), minlength=len(score))
-    return _table(score[::-1], np.arange(len(score) + 1.0), _from_zero(misses[::-1]))
+    # Plain doubles sort several times faster than doubles with an index or a flag in tow; negated, they descend.
+    negated = np.negative(outcomes.confidence.cpu().numpy())
+    wrong = np.sort(negated[~outcomes.correct.cpu().numpy()])
+    negated.sort()
+    misses = _from_zero(np.bincount(np.searchsorted(negated, wrong), minlength=len(negated)))
+    return _table(np.negative(negated, out=negated), np.arange(len(negated) + 1.0), misses)
 
 
 def _table(score: Floats, kept: Floats, wrong: Floats) -> Ranking:
     """Of rows sorted by descending score, one for each distinct score."""
     last_of_tie = np.append(score[1:] != score[:-1], True)
     if last_of_tie.all():
-        return Ranking(score.copy(), kept, wrong)
+        return Ranking(score, kept, wrong)
     rows = np.flatnonzero(last_of_tie)
     ends = np.append(0, rows + 1)
     return Ranking(score[rows], kept[ends], wrong[ends])
