@@ -100,11 +100,6 @@ def row_chunks(n: int, row: int, *, device: torch.device) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def count(marks: Tensor) -> int:
-    """How many are true; numpy counts booleans many times faster than torch on a CPU."""
-    return int(np.count_nonzero(marks.numpy())) if marks.device.type == "cpu" else int(marks.sum())
-
-
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """exp, in place and by torch: its vector code is two to three times as fast as numpy's without AVX-512."""
     return torch.from_numpy(x).exp_().numpy()

@@ -34,6 +34,27 @@ class Columns:
 
     `logits` and `probabilities` name one column of vectors, or by a pattern one column a class (`p_*`): where the star
     stands for numbers these are the classes, else the classes are in the order of the file.
+
+    Parameters
+    ----------
+    label
+        Column of the true classes, counted from 0.
+    logits
+        Column of logits, or a pattern for one column a class ('z_*').
+    probabilities
+        Column of probabilities, or a pattern for one column a class ('p_*').
+    positive
+        Of two classes: column of the probability of class 1.
+    confidence
+        Column of the confidence in [0, 1] of the answer given.
+    score
+        Column of a score that is no probability and only ranks.
+    correct
+        Column that says whether the answer was right, 0 or 1.
+    ids
+        Column that tells one row from another.
+    group
+        Column to break the audit down by.
     """
 
     label: str = "labels"

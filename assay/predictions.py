@@ -284,18 +284,18 @@ def _reduce_logits(z: Tensor, axis: int, labels: Tensor, columns: Tensor, correc
     # In float64, so that a confidence near 1 keeps its distance from 1, and saturated rows their order.
     total = weight.sum(axis, dtype=torch.float64)
     product = weight * weight
-    squares = product.sum(axis)
-    moment = torch.mul(weight, below, out=product).sum(axis)
+    squares = product.sum(axis).double()
+    moment = torch.mul(weight, below, out=product).sum(axis).double()
     label_below = below.gather(axis, labels.unsqueeze(axis)).squeeze(axis).double()
 
     confidence = torch.reciprocal(total, out=columns[0])
     log_total = total.log()
-    p = label_below.exp() * confidence
     torch.sub(log_total, label_below, out=columns[1])
-    torch.addcmul(1 - 2 * p, squares * confidence, confidence, out=columns[2]).clamp_(min=0)
-    torch.sub(log_total, moment * confidence, out=columns[3])
+    torch.mul(squares, confidence, out=columns[2]).mul_(confidence)
+    columns[2].sub_(label_below.exp() * confidence, alpha=2).add_(1).clamp_(min=0)
+    torch.sub(log_total, moment.mul_(confidence), out=columns[3])
     torch.eq(label_below, 0, out=correct)
-    _settle_ties(below == 0, labels, axis, correct)
+    _settle_ties(below, labels, axis, correct, squares >= 2)
     if watch is not None:
         weight *= confidence.unsqueeze(axis).to(weight.dtype)
         watch(weight if axis == 1 else weight.t(), labels)
@@ -312,12 +312,15 @@ def _reduce_probabilities(
     columns[2] = ((p * p).sum(axis) - 2 * label_p.double() + 1).clamp_(min=0)
     columns[3] = torch.special.entr(p).sum(axis)
     torch.eq(label_p, top, out=correct)
-    _settle_ties(p == top.unsqueeze(axis), labels, axis, correct)
+    _settle_ties(p, labels, axis, correct, top <= 0.501)
     if watch is not None:
         watch(p if axis == 1 else p.t(), labels)
 
 
-def _settle_ties(at_top: Tensor, labels: Tensor, axis: int, correct: Tensor) -> None:
-    """Of the classes at the top the first is the answer."""
-    if arrays.count(at_top) > len(labels):
-        correct &= at_top.int().argmax(axis) == labels
+def _settle_ties(scores: Tensor, labels: Tensor, axis: int, correct: Tensor, may_tie: Tensor) -> None:
+    """Of classes tied at the top the first is the answer; a tie takes half of the probability or more."""
+    rows = (correct & may_tie).nonzero().squeeze(1)
+    if len(rows):
+        some = scores.index_select(1 - axis, rows)
+        first = (some == some.amax(axis, keepdim=True)).int().argmax(axis)
+        correct[rows] = first == labels[rows]

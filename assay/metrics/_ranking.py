@@ -134,7 +134,7 @@ def aupr_success(r: Ranking, *, trapezoid: bool = False) -> float:
 
 def aupr_error(r: Ranking, *, trapezoid: bool = False) -> float:
     """Average precision with errors as the positive class, the least confident first; nan if there are none."""
-    precision = (r.wrong[-1] - r.wrong[:-1]) / (r.kept[-1] - r.kept[:-1])
+    precision = (r.wrong[-1] - r.wrong[:-1]) / (r.kept[-1] - r.kept[:-1])  # of all at or below each score
     return _average_precision(precision[::-1], r.misses[::-1], trapezoid)
 
 
@@ -153,13 +153,22 @@ def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
     if trapezoid:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
-    if len(r.score) == r.n:
-        return 1 - float(r.precision.mean())
-    before, rate = r.kept[:-1], r.misses / r.size
-    # After j of a tie block the expected risk is (wrong before + j rate) / (before + j); summing it over j = 1..size
-    # takes the harmonic numbers between the two ends of the block.
-    harmonic = np.diff(_from_zero(1 / np.arange(1, r.n + 1))[r.kept.astype(np.int64)])
-    return float(r.wrong[-1] + (r.wrong[:-1] - rate * before) @ harmonic) / r.n
+    total = r.n - float(r.precision @ r.size)
+    tied = np.flatnonzero(r.size > 1)
+    if len(tied):
+        total += _tie_excess(r, tied)
+    return total / r.n
+
+
+def _tie_excess(r: Ranking, tied: NDArray[np.int64]) -> float:
+    """What the risks inside tie blocks add up to, over all orders, beyond the risk at the end of each."""
+    from scipy.special import digamma
+
+    before, after, wrong, rate = r.kept[tied], r.kept[tied + 1], r.wrong[tied], r.misses[tied] / r.size[tied]
+    # After j of a block the expected risk is (wrong + j rate) / (before + j); summing it over j = 1..size takes the
+    # harmonic numbers between the two ends of the block.
+    inside = r.misses[tied] + (wrong - rate * before) * (digamma(after + 1) - digamma(before + 1))
+    return float((inside - r.size[tied] * r.wrong[tied + 1] / after).sum())
 
 
 def aurc_in_file_order(outcomes: Outcomes) -> float:
