@@ -100,6 +100,17 @@ def row_chunks(n: int, row: int, *, device: torch.device) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def laid_out(chunk: Tensor) -> tuple[Tensor, int]:
+    """A chunk [m, k] in the layout that is fastest to sum over classes, and the axis of these.
+
+    A few neighbors do not fill the registers of a CPU, so few classes are better kept as rows.
+    """
+    chunk = chunk.float() if chunk.element_size() < 4 else chunk
+    if chunk.shape[1] >= 32 or chunk.device.type != "cpu":
+        return chunk, 1
+    return torch.from_numpy(np.array(chunk.numpy().T, order="C")), 0  # twice as fast as torch's own copy
+
+
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """exp, in place and by torch: its vector code is two to three times as fast as numpy's without AVX-512."""
     return torch.from_numpy(x).exp_().numpy()

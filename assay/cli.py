@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 import assay
-from assay import examples, files
+from assay import examples, files, maps
 from assay.arrays import InputError
 from assay.auditing import Audit, audit
+from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, shared_rows
 from assay.comparing import compare
 from assay.files import Columns
+from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
 from assay.report import jsons, terminal
 
@@ -97,8 +101,64 @@ def compare_command(
         jsons.write_json(comparison, json)
 
 
+@app.command(name="calibrate")
+def calibrate_command(
+    held_out: Path,
+    *,
+    method: str = "temperature",
+    apply: Path | None = None,
+    out: Path | None = None,
+    save: Path | None = None,
+    columns: Named = Columns(),  # noqa: B008 (frozen)
+    in_sample: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Fit a calibrator on held-out predictions, and say what it does to calibration and to ranking.
+
+    It is judged on the test set, or without one by cross-validation.
+
+    Parameters
+    ----------
+    held_out
+        Predictions to fit on.
+    method
+        A calibrator (`assay list calibrators`), or `all` for a table of them all.
+    apply
+        Predictions of a test set, to apply the map to and to judge it on.
+    out
+        Write the calibrated test predictions to this file.
+    save
+        Write the map to this file, as JSON.
+    in_sample
+        Judge the map even on rows that it was fitted on.
+    """
+    fit_on = files.read(held_out, columns)
+    test = None if apply is None else files.read(apply, columns)
+    chosen = _calibrators(method, fit_on)
+    if out is not None and test is None:
+        raise InputError("--out needs --apply, the predictions to calibrate")
+    if len(chosen) > 1 and (out is not None or save is not None):
+        raise InputError("--out and --save need one method, not all")
+    shared = 0 if test is None or in_sample else shared_rows(fit_on, test)
+    if test is not None and shared > len(test) / 100:
+        raise InputError(f"{shared} of {len(test)} test rows were fitted on; judge on others, or say --in-sample")
+    before = (fit_on if test is None else test).outcomes()
+    judged = {}
+    with Console(stderr=True).status("") as status:
+        for name, calibrator in chosen.items():
+            status.update(f"fitting {name}")
+            mapping = calibrator(fit_on)
+            after = cross_validated(fit_on, calibrator) if test is None else maps.apply(mapping, test)
+            judged[name] = (mapping, compare(before, after.outcomes()))
+    if save is not None:
+        maps.save(mapping, save)
+    if out is not None:
+        files.write(after, out)
+    judged_on = f"{len(before):,} rows, " + ("by cross-validation" if test is None else "of the test set")
+    Console().print(terminal.calibrators_view(judged, judged_on))
+
+
 @app.command(name="list")
-def list_command(what: Literal["metrics"]) -> None:
+def list_command(what: Literal["metrics", "calibrators"]) -> None:
     """Explain what there is, a line each.
 
     Parameters
@@ -106,7 +166,22 @@ def list_command(what: Literal["metrics"]) -> None:
     what
         What to list.
     """
-    Console().print({"metrics": terminal.metrics_view}[what]())
+    lines = {name: (calibrator.__doc__ or "").splitlines()[0] for name, calibrator in CALIBRATORS.items()}
+    Console().print(terminal.metrics_view() if what == "metrics" else terminal.lines_view("calibrator", lines))
+
+
+def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Callable[[Any], Map]]:
+    """The calibrators meant, all of which these rows allow."""
+    allowed = CALIBRATORS if isinstance(held_out, Predictions) else TOP_LABEL
+    if method == "all":
+        return dict(allowed)
+    if method not in CALIBRATORS:
+        close = get_close_matches(method, CALIBRATORS, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(CALIBRATORS)}"
+        raise InputError(f"unknown calibrator '{method}'; {hint}")
+    if method not in allowed:
+        raise InputError(f"{method} needs the logits of all classes; confidences allow {', '.join(allowed)}")
+    return {method: CALIBRATORS[method]}
 
 
 def _names(paths: tuple[Path, ...]) -> dict[str, Path]:

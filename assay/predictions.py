@@ -141,7 +141,7 @@ class Predictions:
         correct = torch.empty(n, dtype=torch.bool, device=self.values.device)
         reduce = _reduce_probabilities if self.normalized else _reduce_logits
         for rows in arrays.row_chunks(n, k, device=self.values.device):
-            reduce(*_laid_out(self.values[rows]), self.labels[rows], columns[:, rows], correct[rows], watch)
+            reduce(*arrays.laid_out(self.values[rows]), self.labels[rows], columns[:, rows], correct[rows], watch)
         confidence, nll, brier, entropy = columns
         return Outcomes(confidence, correct, nll, brier, entropy, self.ids, self.group)
 
@@ -264,17 +264,6 @@ def _columns(
         arrays.tags(group, name="group", n=n),
         given,
     )
-
-
-def _laid_out(chunk: Tensor) -> tuple[Tensor, int]:
-    """A chunk in the layout that is fastest to sum over classes, and the axis of these.
-
-    A few neighbors do not fill the registers of a CPU, so few classes are better kept as rows.
-    """
-    chunk = chunk.float() if chunk.element_size() < 4 else chunk
-    if chunk.shape[1] >= 32 or chunk.device.type != "cpu":
-        return chunk, 1
-    return torch.from_numpy(np.array(chunk.numpy().T, order="C")), 0  # twice as fast as torch's own copy
 
 
 def _reduce_logits(z: Tensor, axis: int, labels: Tensor, columns: Tensor, correct: Tensor, watch: Watch | None) -> None:

@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pytest
 import torch
+from conftest import gaussian_predictions
 
-from assay import Predictions, audit, cli, files
+from assay import Predictions, audit, cli, files, maps
+from assay.calibrators import CALIBRATORS
 from assay.metrics import METRICS
 
 
@@ -173,3 +175,78 @@ def test_threads_do_not_change_the_numbers(predictions):
         assert audit(predictions, draws=10) == one
     finally:
         torch.set_num_threads(1)
+
+
+@pytest.fixture
+def split(tmp_path):
+    """Held-out and test predictions of one law in two files."""
+    rows = gaussian_predictions(4000, 10, seed=1)
+    names = (tmp_path / "held_out.npz", tmp_path / "test.npz")
+    for path, part in zip(names, (rows[:2000], rows[2000:]), strict=True):
+        files.write(Predictions.from_logits(part.values, part.labels), path)
+    return names
+
+
+def test_calibrate_judges_on_the_test_set_and_writes_what_it_is_told(run, split, tmp_path):
+    held_out, test = split
+    done = run("calibrate", held_out, "--apply", test, "--out", tmp_path / "c.npz", "--save", tmp_path / "map.json")
+    assert done[0] == 0
+    assert "Judged on 2,000 rows, of the test set" in done[1]
+    mapping = maps.load(tmp_path / "map.json")
+    assert mapping.t == pytest.approx(2.0, rel=0.1)
+    expected = maps.apply(mapping, files.read(test))
+    assert torch.equal(files.read(tmp_path / "c.npz").values, expected.values)
+
+
+def test_calibrate_without_a_test_set_cross_validates(run, split):
+    code, out, _ = run("calibrate", split[0])
+    assert code == 0
+    assert "by cross-validation" in out
+    assert "better" in out
+
+
+def test_calibrate_all_shows_both_axes_of_the_whole_family(run, split):
+    code, out, _ = run("calibrate", split[0], "--apply", split[1], "--method", "all")
+    assert code == 0
+    assert all(f" {name} " in out for name in CALIBRATORS)
+    row = next(line for line in out.splitlines() if line.strip().startswith("histogram "))
+    assert row.split()[-2:] == ["better", "worse"]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_calibrate_takes_bare_confidences(run, tmp_path):
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.5, 1, 500)
+    rows = "\n".join(f"{x},{int(a)}" for x, a in zip(c, rng.random(500) < c - 0.2, strict=True))
+    (tmp_path / "x.csv").write_text(f"confidence,correct\n{rows}\n")
+    assert run("calibrate", tmp_path / "x.csv", "--method", "platt")[0] == 0
+    code, _, err = run("calibrate", tmp_path / "x.csv")
+    assert code == 2
+    assert "temperature needs the logits of all classes; confidences allow histogram" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{held_out}", "--apply", "{held_out}"], "2000 of 2000 test rows were fitted on"),
+        (["{held_out}", "--method", "tempreature"], "unknown calibrator 'tempreature'; did you mean 'temperature'?"),
+        (["{held_out}", "--out", "{dir}/x.npz"], "--out needs --apply"),
+        (["{held_out}", "--method", "all", "--save", "{dir}/m.json"], "need one method, not all"),
+    ],
+)
+def test_calibrate_refuses_what_makes_no_sense(run, split, tmp_path, words, message):
+    before = set(tmp_path.iterdir())
+    code, _, err = run("calibrate", *(word.format(held_out=split[0], dir=tmp_path) for word in words))
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_in_sample_is_possible_when_said(run, split):
+    assert run("calibrate", split[0], "--apply", split[0], "--in-sample")[0] == 0
+
+
+def test_list_calibrators_explains_each(run):
+    _, out, _ = run("list", "calibrators")
+    assert all(name in out for name in CALIBRATORS)

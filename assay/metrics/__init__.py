@@ -45,6 +45,7 @@ from assay.metrics._paired import (
 )
 from assay.metrics._proper import Decomposition, Isotonic, brier_decomposition, isotonic, nll_decomposition
 from assay.metrics._ranking import (
+    Floats,
     Ranking,
     RiskCoverage,
     augrc,
@@ -80,6 +81,7 @@ __all__ = [
     "Decomposition",
     "EceTerms",
     "Estimate",
+    "Floats",
     "Influence",
     "Interval",
     "Isotonic",

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Verdict
+from assay.maps import Map
 from assay.metrics import METRICS, Interval, Metric
 
 SHOWN: dict[str, Metric] = METRICS | {
@@ -59,6 +60,28 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
     return Group(table, legend, *map(_verdict, comparison.verdicts), Text(notes.strip(), "dim"))
 
 
+def calibrators_view(judged: dict[str, tuple[Map, Comparison]], judged_on: str) -> RenderableType:
+    """Before and after on both axes and the verdict, for each calibrator."""
+    keys = ("ece", "auroc", "aurc")
+    table = _grid("calibrator", *keys, "calibration", "refinement")
+    first = next(iter(judged.values()))[1]
+    table.add_row("none", *(_number(key, first[key].a) if key in first.differences else "" for key in keys))
+    for name, (_, comparison) in judged.items():
+        shown = [_number(key, comparison[key].b) if key in comparison.differences else "" for key in keys]
+        verdicts = {verdict.axis: _word(verdict) for verdict in comparison.verdicts}
+        table.add_row(name, *shown, verdicts["calibration"], verdicts["refinement"])
+    fits = Text("\n").join(Text(f"{name}: {mapping}; {mapping.fit}") for name, (mapping, _) in judged.items())
+    return Group(table, Text(f"Judged on {judged_on}.", "bold"), fits)
+
+
+def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
+    """A name and its line each."""
+    table = _grid(what, "what it is")
+    for name, line in lines.items():
+        table.add_row(name, line)
+    return table
+
+
 def metrics_view() -> RenderableType:
     """Each metric in a line."""
     table = _grid("metric", "what it is")
@@ -98,8 +121,11 @@ def _findings(audit: Audit) -> Text:
 
 
 def _verdict(verdict: Verdict) -> Text:
-    style = {"better": "green", "worse": "red"}.get(verdict.word, "")
-    return Text.assemble(f"  {verdict.axis}: ", (verdict.word, style), f" ({verdict.reason})")
+    return Text.assemble(f"  {verdict.axis}: ", _word(verdict), f" ({verdict.reason})")
+
+
+def _word(verdict: Verdict) -> Text:
+    return Text(verdict.word, {"better": "green", "worse": "red"}.get(verdict.word, ""))
 
 
 def _without_interval(audit: Audit, keys: Collection[str]) -> str:
