@@ -20,11 +20,14 @@ def tensor(values: ArrayLike, *, name: str) -> Tensor:
     """View `values` as a tensor, sharing memory where it can; lists of floats become float64."""
     if isinstance(values, Tensor):
         return values.detach()
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name}: rows differ in length") from None
     if array.dtype.kind not in "fiub":
-        raise InputError(f"{name} must be numbers, got {array.dtype} (first value {_first(array)})")
-    if not array.dtype.isnative or any(stride < 0 for stride in array.strides):
-        array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        _refuse_text(array, name)
+    if not array.dtype.isnative or array.dtype.itemsize > 8 or any(stride < 0 for stride in array.strides):
+        array = np.ascontiguousarray(array, "f8" if array.dtype.itemsize > 8 else array.dtype.newbyteorder("="))
     with warnings.catch_warnings():
         # torch warns of read-only memory, which nothing here writes to.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
@@ -45,8 +48,8 @@ def floats(values: ArrayLike, *, name: str, ndim: int) -> Tensor:
 def labels(values: ArrayLike, *, n_classes: int, n: int) -> Tensor:
     """View `values` as `n` int64 class indices in [0, n_classes)."""
     y = tensor(values, name="labels")
-    if y.is_floating_point():
-        raise InputError(f"labels must be integer class indices, got {_dtype(y)} (row 0 is {_first(y)})")
+    if y.is_floating_point() and len(y):
+        raise InputError(f"labels must be integer class indices, got {_dtype(y)} (row 0 is {y.reshape(-1)[0].item()})")
     if y.shape != (n,):
         raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
     y = y.long()
@@ -121,8 +124,20 @@ def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return torch.from_numpy(x).log().numpy()
 
 
-def _first(x: Tensor | NDArray[np.generic]) -> object:
-    return x.reshape(-1)[0].item() if x.size and len(x.reshape(-1)) else "none"
+def _refuse_text(array: NDArray[np.generic], name: str) -> None:
+    """Raise on the first value that is no number."""
+    for row, value in enumerate(array.reshape(-1).tolist()):
+        if not _is_number(value):
+            raise InputError(f"row {row // max(array[0].size, 1)}: {name} must be numbers, got '{value}'")
+    raise InputError(f"{name} must be numbers, got {array.dtype}")
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _dtype(x: Tensor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 import torch
@@ -13,8 +13,7 @@ from assay import metrics
 from assay.metrics import Estimate, Influence, Interval, NoiseFloors, Ranking, Survey
 from assay.predictions import Outcomes, Predictions
 
-MIN_ERRORS = 20  # with fewer, right or wrong, no interval of a ranking metric can be relied on
-MIN_GROUP = 20  # samples for a statement about the calibration of a group
+MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on differences can be relied on
 
 INFLUENCES: dict[str, Callable[[Ranking], Influence]] = {
     "auroc": metrics.auroc_influence,
@@ -120,7 +119,8 @@ def _intervals(found: Survey, floors: NoiseFloors | None) -> dict[str, Interval 
     o, r, width, mass = found.outcomes, found.ranking, found.width, found.mass
     intervals: dict[str, Interval | None] = {"accuracy": metrics.proportion_interval(r.n - r.n_wrong, r.n)}
     intervals |= {key: metrics.risk_interval(r, coverage) for key, coverage in metrics.COVERAGES.items()}
-    intervals |= {key: metrics.mean_interval(x) for key, x in (("nll", o.nll), ("brier", o.brier)) if x is not None}
+    means = (("nll", o.nll, inf), ("brier", o.brier, 2.0))
+    intervals |= {key: metrics.mean_interval(x, most=most) for key, x, most in means if x is not None}
     if not too_few(r):
         intervals |= {key: metrics.share_interval(found.values[key], f(r)) for key, f in INFLUENCES.items()}
         intervals["fpr95"] = metrics.fpr95_interval(r)
@@ -143,10 +143,10 @@ def _notes(r: Ranking) -> dict[str, str]:
 
 
 def too_few(r: Ranking) -> str:
-    """Why a ranking metric has no interval here, or nothing."""
+    """Why nothing can be said of ranking or of differences here, or nothing."""
     for what, count in (("error", r.n_wrong), ("right answer", r.n - r.n_wrong)):
         if count < MIN_ERRORS:
-            return f"only {count} {what}{'s' * (count != 1)}; an interval needs {MIN_ERRORS}"
+            return f"only {count} {what}{'s' * (count != 1)}, at least {MIN_ERRORS} are needed"
     return ""
 
 
@@ -167,14 +167,17 @@ def _against_rest(name: str, group: Outcomes, rest: Outcomes) -> list[Finding]:
     r, s = metrics.ranking(group), metrics.ranking(rest)
     p = hypergeom.sf(r.n_wrong - 1, r.n + s.n, r.n_wrong + s.n_wrong, r.n)  # Fisher's exact test
     tests = [Finding(name, "accuracy", 1 - r.n_wrong / r.n, 1 - s.n_wrong / s.n, float(p))]
-    if group.is_probability and min(r.n, s.n) >= MIN_GROUP:
+    if too_few(r) or too_few(s):
+        return tests
+    if group.is_probability:
         a, b = (metrics.calibration_estimate(metrics.calibration_part(o, t)) for o, t in ((group, r), (rest, s)))
-        shown, rest_shown = (sqrt(max(x.value, 0.0)) for x in (a, b))
-        tests.append(Finding(name, "debiased_ece", shown, rest_shown, _worse(a.value - b.value, a, b)))
-    if not too_few(r) and not too_few(s):
-        x, y = (Estimate(metrics.auroc(t), sqrt(metrics.auroc_influence(t).variance()), t.n_wrong - 1) for t in (r, s))
-        tests.append(Finding(name, "auroc", x.value, y.value, _worse(y.value - x.value, x, y)))
-    return tests
+        tests.append(Finding(name, "calibration_part", a.value, b.value, _worse(a.value - b.value, a, b)))
+    x, y = (Estimate(metrics.auroc(t), sqrt(metrics.auroc_influence(t).variance()), _fewest(t) - 1) for t in (r, s))
+    return [*tests, Finding(name, "auroc", x.value, y.value, _worse(y.value - x.value, x, y))]
+
+
+def _fewest(r: Ranking) -> int:
+    return min(r.n_wrong, r.n - r.n_wrong)
 
 
 def _worse(excess: float, a: Estimate, b: Estimate) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,9 +48,12 @@ def audit_command(
     seed
         Of the draws behind the noise floor.
     """
+    if seed < 0:
+        raise InputError(f"--seed must be 0 or more, got {seed}")
     console = Console()
     loaded = {name: files.read(file, columns) for name, file in _names(predictions).items()}
     if not loaded:
+        _no_columns(columns)
         console.print("No file given: this is the embedded example, a small ResNet on CIFAR-10.", style="dim")
         loaded = {"cross_entropy": examples.load()}
     audits: dict[str, Audit] = {}
@@ -88,6 +92,7 @@ def compare_command(
     """
     console = Console()
     if first is None:
+        _no_columns(columns)
         console.print("No file given: these are two embedded models, a small ResNet on CIFAR-10.", style="dim")
         loaded: dict[str, Predictions | Outcomes] = {name: examples.load(name) for name in examples.MODELS}
     elif second is None:
@@ -184,6 +189,11 @@ def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Cal
     return {method: CALIBRATORS[method]}
 
 
+def _no_columns(columns: Columns) -> None:
+    if columns != Columns():
+        raise InputError("columns are named but no file is given")
+
+
 def _names(paths: tuple[Path, ...]) -> dict[str, Path]:
     """Short names for the files: their stems, or where two are equal the whole paths."""
     stems = [path.stem for path in paths]
@@ -194,6 +204,9 @@ def _names(paths: tuple[Path, ...]) -> dict[str, Path]:
 
 def main() -> None:
     """Run the command; wrong input or usage is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an arrow that the terminal cannot show is no reason to fail
     try:
         app(sys.argv[1:], print_error=False, exit_on_error=False)
     except (InputError, CycloptsError) as problem:

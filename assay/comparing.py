@@ -17,7 +17,7 @@ from assay.predictions import Outcomes, Predictions
 
 Either = Predictions | Outcomes
 # The metric that decides an axis, and the sign of a change for the better.
-AXES = {"accuracy": ("accuracy", 1), "calibration": ("squared_ce", -1), "refinement": ("auroc", 1)}
+AXES = {"accuracy": ("accuracy", 1), "calibration": ("calibration_part", -1), "refinement": ("auroc", 1)}
 LEVEL = 0.05  # chance of calling two equal models different on any axis
 
 
@@ -73,7 +73,8 @@ def compare(a: Either, b: Either) -> Comparison:
     """Paired differences of `b` against `a`, and one verdict for accuracy, calibration and refinement.
 
     Rows are matched by ids; without ids they must be the same rows in the same order. Calibration is judged by the
-    debiased squared l2 error, refinement by AUROC; the three tests together err at most one time in twenty.
+    unbiased calibration part of the top-label Brier score, refinement by AUROC; the three tests together call equal
+    models different at most one time in twenty.
 
     >>> import assay.examples
     >>> print(compare(assay.examples.load(), assay.examples.load()))
@@ -86,24 +87,24 @@ def compare(a: Either, b: Either) -> Comparison:
     notes = dict.fromkeys(INFLUENCES, doubt) | dict.fromkeys(("nll", "brier"), "a value is infinite")
     shared = [key for key in x.values if key in y.values]
     differences = {key: _difference(x.values[key], y.values[key], estimates.get(key), notes.get(key)) for key in shared}
+    change = metrics.accuracy_change(x.outcomes.correct.cpu().numpy(), y.outcomes.correct.cpu().numpy())
+    accuracies = x.values["accuracy"], y.values["accuracy"]
+    differences["accuracy"] = Difference(*accuracies, change.interval, change.p_value)
     if x.outcomes.is_probability and y.outcomes.is_probability:
         first, second = (metrics.calibration_part(t.outcomes, t.ranking) for t in (x, y))
         before, after = (metrics.calibration_estimate(part).value for part in (first, second))
-        differences["squared_ce"] = _difference(before, after, metrics.calibration_difference(first, second))
+        estimate = None if doubt else metrics.calibration_difference(first, second)
+        differences["calibration_part"] = _difference(before, after, estimate, doubt)
     return Comparison(x.ranking.n, differences, _verdicts(differences))
 
 
 def _estimates(x: Survey, y: Survey) -> dict[str, Estimate]:
     """Paired estimates of the differences whose law is known."""
-    columns = {
-        "accuracy": (x.outcomes.correct.double(), y.outcomes.correct.double()),
-        "nll": (x.outcomes.nll, y.outcomes.nll),
-        "brier": (x.outcomes.brier, y.outcomes.brier),
-    }
+    columns = {"nll": (x.outcomes.nll, y.outcomes.nll), "brier": (x.outcomes.brier, y.outcomes.brier)}
     changes = {key: (b - a).cpu().numpy() for key, (a, b) in columns.items() if a is not None and b is not None}
     estimates = {key: metrics.mean_estimate(change) for key, change in changes.items() if np.isfinite(change).all()}
     if not too_few(x.ranking) and not too_few(y.ranking):
-        degrees = min(x.ranking.n_wrong, y.ranking.n_wrong) - 1
+        degrees = min(count for r in (x.ranking, y.ranking) for count in (r.n_wrong, r.n - r.n_wrong)) - 1
         for key, influence in INFLUENCES.items():
             moved = influence(y.ranking).of(y.outcomes) - influence(x.ranking).of(x.outcomes)
             estimates[key] = Estimate(y.values[key] - x.values[key], metrics.mean_estimate(moved).error, degrees)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -26,6 +26,30 @@ Array = NDArray[Any]
 
 
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # what a file may hold, exactly one of them
+TAGS = ("ids", "group")
+SCORES = ("nll", "brier", "entropy")  # what outcomes may have besides
+
+
+class LazyTable(Mapping[str, Array]):
+    """Columns that are converted when asked for, so that those nobody needs may hold anything."""
+
+    def __init__(self, names: list[str], load: Callable[[str], Array]):
+        repeated = [name for name in names if names.count(name) > 1]
+        if repeated:
+            raise InputError(f"two columns are called '{repeated[0]}'")
+        self.names, self.load = names, load
+
+    def __getitem__(self, name: str) -> Array:
+        return self.load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
 
 
 @dataclass(frozen=True)
@@ -80,10 +104,10 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        return _assemble(load(path), columns)
+        return _assemble(load(path, columns), columns)
     except InputError as problem:
         raise InputError(f"{path}: {problem}") from problem
-    except (OSError, EOFError, ValueError, BadZipFile, ZlibError) as problem:
+    except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
 
@@ -101,6 +125,8 @@ def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A stream to a temporary file that takes the name `path` once all is written, or vanishes."""
+    if not path.name:
+        raise InputError(f"'{path}' names no file to write to")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
@@ -113,23 +139,40 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:
-    kinds = {kind: name for kind in KINDS if (name := getattr(columns, kind)) is not None}
-    kinds = kinds or {kind: kind for kind in KINDS if kind in table}
+    said = {kind: name for kind in KINDS if (name := getattr(columns, kind)) is not None}
+    kinds = said or {kind: name for kind in KINDS if (name := _standard(table, kind))}
     if len(kinds) != 1:
         found = f"{' and '.join(kinds)} together" if kinds else f"only {', '.join(table)}"
         raise InputError(f"needs one of {', '.join(KINDS)}, has {found}; say which column is what")
     kind, name = kinds.popitem()
-    named = {tag: getattr(columns, tag) or (tag if tag in table else None) for tag in ("ids", "group")}
-    tags = {tag: _column(table, column) for tag, column in named.items() if column is not None}
+    named = {tag: getattr(columns, tag) or (tag if tag in table else None) for tag in TAGS}
+    tags = {tag: _tags(table, column) for tag, column in named.items() if column is not None}
     if kind in ("confidence", "score"):
         correct = _column(table, columns.correct)
-        return Outcomes.from_scores(_column(table, name), correct, is_probability=kind == "confidence", **tags)
+        outcomes = Outcomes.from_scores(_column(table, name), correct, is_probability=kind == "confidence", **tags)
+        scores: dict[str, Any] = {x: torch.as_tensor(table[x]).double() for x in SCORES if x in table and not said}
+        return replace(outcomes, **scores)
     labels = _column(table, columns.label)
     if kind == "positive":
         return Predictions.from_binary_probabilities(_column(table, name), labels, **tags)
-    features = {"features": table["features"]} if "features" in table else {}
+    activations = _standard(table, "features")
+    features = {"features": _matrix(table, activations)} if activations else {}
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probabilities
     return make(_matrix(table, name), labels, **tags, **features)
+
+
+def _standard(table: Mapping[str, Array], name: str) -> str | None:
+    """The column of that name, or the pattern of one column a class, if the file has it."""
+    if name in table:
+        return name
+    return f"{name}_*" if f"{name}_0" in table else None
+
+
+def _tags(table: Mapping[str, Array], name: str) -> Array:
+    array = _column(table, name)
+    if array.dtype.kind == "U" and (array == "").any():
+        raise InputError(f"column '{name}', row {int((array == '').argmax())}: no value")
+    return array
 
 
 def _column(table: Mapping[str, Array], name: str) -> Array:
@@ -160,10 +203,12 @@ def _table(predictions: Predictions | Outcomes) -> dict[str, Array]:
     """The columns of a file, by their standard names."""
     if isinstance(predictions, Predictions):
         kind = "probabilities" if predictions.normalized else "logits"
-        tensors = {kind: predictions.values, "labels": predictions.labels, "features": predictions.features}
+        tensors: dict[str, Tensor | None] = {kind: predictions.values, "labels": predictions.labels}
+        tensors["features"] = predictions.features
     else:
         kind = "confidence" if predictions.is_probability else "score"
         tensors = {kind: predictions.confidence, "correct": predictions.correct}
+        tensors |= {name: getattr(predictions, name) for name in SCORES}
     columns = {name: _numpy(x) for name, x in tensors.items() if x is not None}
     tags = {"ids": predictions.ids, "group": predictions.group}
     return columns | {name: x for name, x in tags.items() if x is not None}
@@ -173,17 +218,27 @@ def _numpy(x: Tensor) -> Array:
     return (x.float() if x.dtype is torch.bfloat16 else x).cpu().numpy()
 
 
-def _read_npz(path: Path) -> Mapping[str, Array]:
-    # Opened here: on a damaged archive np.load would leave its own stream open.
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+def _read_npz(path: Path, columns: Columns) -> Mapping[str, Array]:
+    def load(name: str) -> Array:
+        # Opened here: on a damaged archive np.load would leave its own stream open.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            try:
+                return np.asarray(archive[name])
+            except ValueError as problem:
+                raise InputError(f"column '{name}': {problem}") from problem
+
+    with path.open("rb") as stream:
+        archive = np.load(stream, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError("is a single array, not an npz archive of named ones")
+        return LazyTable(archive.files, load)
 
 
 def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     np.savez_compressed(stream, allow_pickle=False, **table)
 
 
-def _read_parquet(path: Path) -> Mapping[str, Array]:
+def _read_parquet(path: Path, columns: Columns) -> Mapping[str, Array]:
     import pyarrow.parquet as pq
 
     return _from_arrow(pq.read_table(path))
@@ -209,11 +264,25 @@ def _arrow_column(pa: Any, array: Array) -> Any:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1])
 
 
-def _read_csv(path: Path) -> Mapping[str, Array]:
+def _read_csv(path: Path, columns: Columns) -> Mapping[str, Array]:
+    import pyarrow as pa
     from pyarrow import csv
 
-    # An empty cell has no value; "nan" is one, and an error of its own further on.
-    return _from_arrow(csv.read_csv(path, convert_options=csv.ConvertOptions(null_values=[""])))
+    tags = [getattr(columns, tag) or tag for tag in TAGS]
+    # An empty cell has no value, but "nan" is one, and an error of its own further on. Tags are read as they are
+    # written: 007 is not 7.
+    options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
+    table = _from_arrow(csv.read_csv(path, convert_options=options))
+    return LazyTable(list(table), lambda name: _as_written(table[name]) if name in tags else table[name])
+
+
+def _as_written(tags: Array) -> Array:
+    """Whole numbers where writing them gives the same text, else the text."""
+    try:
+        numbers = tags.astype(np.int64)
+    except ValueError:
+        return tags
+    return numbers if (numbers.astype(str) == tags).all() else tags
 
 
 def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
@@ -228,10 +297,10 @@ def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     csv.write_csv(pa.table(flat), stream)
 
 
-def _from_arrow(table: Any) -> dict[str, Array]:
+def _from_arrow(table: Any) -> LazyTable:
     if table.num_rows == 0:
         raise InputError("no rows")
-    return {name: _from_arrow_column(name, table[name]) for name in table.column_names}
+    return LazyTable(table.column_names, lambda name: _from_arrow_column(name, table[name]))
 
 
 def _from_arrow_column(name: str, column: Any) -> Array:
@@ -252,7 +321,7 @@ def _from_arrow_column(name: str, column: Any) -> Array:
     return array.astype(str) if array.dtype == object else np.asarray(array)
 
 
-READERS: dict[str, Callable[[Path], Mapping[str, Array]]] = {
+READERS: dict[str, Callable[[Path, Columns], Mapping[str, Array]]] = {
     ".npz": _read_npz,
     ".parquet": _read_parquet,
     ".csv": _read_csv,

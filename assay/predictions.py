@@ -275,6 +275,8 @@ def _reduce_logits(z: Tensor, axis: int, labels: Tensor, columns: Tensor, correc
     product = weight * weight
     squares = product.sum(axis).double()
     moment = torch.mul(weight, below, out=product).sum(axis).double()
+    if moment.isnan().any():  # logits so far apart that their difference is infinite: weight 0, and 0 times it is 0
+        moment = product.nan_to_num_(0).sum(axis).double()
     label_below = below.gather(axis, labels.unsqueeze(axis)).squeeze(axis).double()
 
     confidence = torch.reciprocal(total, out=columns[0])
@@ -301,7 +303,7 @@ def _reduce_probabilities(
     columns[2] = ((p * p).sum(axis) - 2 * label_p.double() + 1).clamp_(min=0)
     columns[3] = torch.special.entr(p).sum(axis)
     torch.eq(label_p, top, out=correct)
-    _settle_ties(p, labels, axis, correct, top <= 0.501)
+    _settle_ties(p, labels, axis, correct, top <= 0.51)
     if watch is not None:
         watch(p if axis == 1 else p.t(), labels)
 

@@ -54,7 +54,7 @@ def test_too_few_errors_are_said_not_hidden():
     correct = np.arange(500) >= 7
     found = audit(Outcomes.from_scores(np.linspace(0.5, 1, 500), correct), draws=20)
     assert found["auroc"].interval is None
-    assert found["auroc"].note == "only 7 errors; an interval needs 20"
+    assert found["auroc"].note == "only 7 errors, at least 20 are needed"
     assert "only 7 errors" in str(found)
     assert found["accuracy"].interval is not None
 
@@ -119,7 +119,7 @@ def test_each_group_is_audited_like_a_file_of_its_own():
 def test_the_worse_group_is_named_and_no_other():
     findings = audit(grouped(), draws=30).findings
     assert {finding.group for finding in findings} == {"d"}
-    assert {finding.metric for finding in findings} == {"accuracy", "debiased_ece", "auroc"}
+    assert {finding.metric for finding in findings} == {"accuracy", "calibration_part", "auroc"}
     assert all(isinstance(finding, Finding) and finding.p_value < 0.05 for finding in findings)
 
 

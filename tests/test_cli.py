@@ -117,10 +117,10 @@ def test_compare_prints_the_verdict(run, file, tmp_path, predictions):
     files.write(Predictions.from_logits(predictions.values / 2, predictions.labels, ids=predictions.ids), other)
     code, out, _ = run("compare", file, other, "--json", tmp_path / "c.json")
     assert code == 0
-    assert "calibration: better (squared_ce, p = " in out
+    assert "calibration: better (calibration_part, p = " in out
     assert max(map(len, out.splitlines())) <= 80
     found = json.loads((tmp_path / "c.json").read_text())
-    assert found["differences"]["squared_ce"]["p_value"] < 0.05
+    assert found["differences"]["calibration_part"]["p_value"] < 0.05
     assert found["verdict"].startswith("accuracy no difference, calibration better")
 
 
@@ -146,6 +146,10 @@ def test_list_metrics_explains_each(run):
         (["compare", "{file}"], "compare needs two files"),
         (["compare", "{file}", "{bad}"], "bad.npz: row 1, class 0: logit is nan"),
         (["audit", "--lable", "x"], "Did you mean --label?"),
+        (["audit", "--group", "x"], "columns are named but no file is given"),
+        (["compare", "--group", "x"], "columns are named but no file is given"),
+        (["audit", "{file}", "--seed", "-1"], "--seed must be 0 or more, got -1"),
+        (["audit", "{file}", "--json", ""], "names no file to write to"),
         (["list", "metric"], "metrics"),
         (["adit"], "Did you mean"),
     ],

@@ -58,7 +58,7 @@ def test_a_temperature_is_seen_to_improve_calibration_alone(predictions):
     found = compare(predictions, cooler)
     assert words(found)["calibration"] == "better"
     assert words(found)["accuracy"] == "no difference"
-    assert found["squared_ce"].interval.high < 0
+    assert found["calibration_part"].interval.high < 0
 
 
 def test_lost_ranking_is_seen():
@@ -126,6 +126,24 @@ def test_debiased_square_is_unbiased():
             o = Outcomes.from_scores(c, rng.random(300) < c - gap)
             values.append(metrics.calibration_estimate(metrics.calibration_part(o, metrics.ranking(o))).value)
         assert np.mean(values) == pytest.approx(gap**2, abs=4 * np.std(values) / 20)
+
+
+def test_a_model_and_its_copy_in_double_precision_do_not_differ():
+    p = examples.load()
+    assert set(words(compare(p, Predictions.from_logits(p.values.double(), p.labels))).values()) == {"no difference"}
+
+
+@pytest.mark.parametrize(("n", "p_value"), [(2, 0.5), (5, 0.0625), (10, 2 / 2**10)])
+def test_accuracies_are_compared_by_the_exact_test_of_mcnemar(n, p_value):
+    a, b = Outcomes.from_scores([0.9] * n, [1] * n), Outcomes.from_scores([0.9] * n, [0] * n)
+    found = compare(a, b)["accuracy"]
+    assert found.p_value == pytest.approx(p_value)
+    assert -1 <= found.interval.low < found.interval.high < 0 or n == 2
+
+
+def test_few_samples_do_not_decide():
+    found = compare(Outcomes.from_scores([0.9], [1]), Outcomes.from_scores([0.8], [1]))
+    assert words(found) == {"accuracy": "no difference", "calibration": "cannot tell", "refinement": "cannot tell"}
 
 
 def test_holm_by_hand():

@@ -12,8 +12,6 @@ from assay import Outcomes, Predictions, files
 from assay.arrays import InputError
 from assay.files import Columns
 
-CSV = {"logits": Columns(logits="logits_*"), "probabilities": Columns(probabilities="probabilities_*")}
-
 
 def tables() -> dict[str, Predictions | Outcomes]:
     logits = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
@@ -24,33 +22,27 @@ def tables() -> dict[str, Predictions | Outcomes]:
         "logits": Predictions.from_logits(logits, labels, ids=ids, group=group),
         "probabilities": Predictions.from_probabilities(logits.double().softmax(1), labels, ids=np.arange(50)),
         "confidence": Outcomes.from_scores(**scores, group=["ä", 'say "b"'] * 25),
-        "score": Outcomes.from_scores(logits[:, 0], labels == 0, is_probability=False),
+        "score": Outcomes.from_scores(logits[:, 0], labels == 0, is_probability=False, ids=["007", "7", *ids[2:]]),
+        "outcomes": Predictions.from_logits(logits, labels, group=["true", "false"] * 25).outcomes(),
+        "features": Predictions.from_logits(logits, labels, features=logits[:, :3]),
     }
 
 
 @pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
-@pytest.mark.parametrize("kind", ["logits", "probabilities", "confidence", "score"])
+@pytest.mark.parametrize("kind", ["logits", "probabilities", "confidence", "score", "outcomes", "features"])
 def test_written_and_read_back_equal(tmp_path, kind, ending):
     given, file = tables()[kind], tmp_path / f"x.{ending}"
     files.write(given, file)
-    back = files.read(file, CSV.get(kind, Columns()) if ending == "csv" else Columns())
+    back = files.read(file)
     assert type(back) is type(given)
-    for name in ("values", "labels", "confidence", "correct"):
-        if hasattr(given, name):
+    for name in ("values", "labels", "features", "confidence", "correct", "nll", "brier", "entropy"):
+        if getattr(given, name, None) is not None:
             assert torch.equal(getattr(back, name).double(), getattr(given, name).double())
     for name in ("ids", "group"):
         a, b = getattr(given, name), getattr(back, name)
         assert (a is None and b is None) or a.tolist() == b.tolist()
     assert getattr(back, "normalized", None) == getattr(given, "normalized", None)
     assert getattr(back, "is_probability", None) == getattr(given, "is_probability", None)
-
-
-def test_features_travel_with_the_predictions(tmp_path):
-    features = torch.randn(5, 3)
-    for ending in ("npz", "parquet"):
-        file = tmp_path / f"x.{ending}"
-        files.write(Predictions.from_logits(torch.zeros(5, 2), [0] * 5, features=features), file)
-        assert torch.equal(files.read(file).features, features)
 
 
 def test_parquet_stores_vectors_of_fixed_size(tmp_path):
@@ -140,7 +132,7 @@ def test_truncated_files_are_named(tmp_path, ending, keep):
 
 def test_pickled_arrays_are_refused(tmp_path):
     np.savez(tmp_path / "x.npz", logits=np.array([{}, {}], dtype=object), labels=np.array([0, 1]))
-    with pytest.raises(InputError, match="cannot be read as npz"):
+    with pytest.raises(InputError, match=r"x\.npz: column 'logits': Object arrays cannot be loaded"):
         files.read(tmp_path / "x.npz")
 
 
@@ -176,3 +168,35 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 def test_writing_where_one_cannot_is_named(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         files.write(tables()["logits"], tmp_path / "nowhere" / "x.npz")
+
+
+def test_columns_nobody_asked_for_may_hold_anything(tmp_path):
+    file = csv(tmp_path, "confidence,correct,note\n.5,1,\n.6,0,x\n")
+    assert len(files.read(file)) == 2
+    ragged = pa.table({"confidence": [0.5, 0.6], "correct": [1, 0], "tokens": [[1], [1, 2]], "nothing": [None, None]})
+    pq.write_table(ragged, tmp_path / "x.parquet")
+    assert len(files.read(tmp_path / "x.parquet")) == 2
+    objects = np.array([{}, {}], dtype=object)
+    np.savez(tmp_path / "x.npz", confidence=[0.5, 0.6], correct=[1, 0], other=objects)
+    assert len(files.read(tmp_path / "x.npz")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("confidence,correct,correct\n.5,1,1\n", "two columns are called 'correct'"),
+        ("confidence,correct\n" + ".5,1\n" * 1000 + "oops,1\n", "row 1000: confidence must be numbers, got 'oops'"),
+        ("confidence,correct,group\n.5,1,a\n.5,1,\n", "column 'group', row 1: no value"),
+    ],
+)
+def test_the_bad_cell_is_named(tmp_path, text, message):
+    with pytest.raises(InputError) as caught:
+        files.read(csv(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_an_array_is_no_archive(tmp_path):
+    with (tmp_path / "x.npz").open("wb") as stream:
+        np.save(stream, np.zeros((2, 2)))
+    with pytest.raises(InputError, match="is a single array"):
+        files.read(tmp_path / "x.npz")

@@ -203,6 +203,14 @@ def test_risk_at_coverage_reads_the_curve(predictions):
     assert metrics.coverage_at_risk(r, metrics.risk_at_coverage(r, 1.0)) == 1
 
 
+@given(outcomes(), st.integers(1, 60))
+def test_coverage_at_the_risk_of_a_threshold_is_at_least_its_coverage(o, place):
+    curve = metrics.risk_coverage(ranking(o))
+    place = min(place, len(curve.risk)) - 1
+    risk = float(ranking(o).wrong[place + 1] / ranking(o).kept[place + 1])
+    assert metrics.coverage_at_risk(ranking(o), risk) >= curve.coverage[place]
+
+
 def test_smooth_ece_falls_between_bin_widths():
     """A constant bias of .1 is seen whole: smoothing cannot cancel what has one sign."""
     rng = np.random.default_rng(0)

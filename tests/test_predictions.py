@@ -22,7 +22,7 @@ HALVES = [[0.5, 0.5], [0.2, 0.8]]
         (lambda: Predictions.from_logits(LOGITS, [0, 1, 2]), "row 2: label 2 is outside 0..1"),
         (lambda: Predictions.from_logits(LOGITS, [0, -1, 1]), "row 1: label -1 is outside 0..1"),
         (lambda: Predictions.from_logits(LOGITS, [0.0, 1.0, 1.0]), "labels must be integer class indices, got float64"),
-        (lambda: Predictions.from_logits(LOGITS, ["a", "b", "c"]), "labels must be numbers, got <U1 (first value a)"),
+        (lambda: Predictions.from_logits(LOGITS, ["a", "b", "c"]), "row 0: labels must be numbers, got 'a'"),
         (lambda: Predictions.from_logits(LOGITS, [0, 1]), "3 rows of predictions but labels of shape [2]"),
         (lambda: Predictions.from_logits([1.0, 2.0], [0, 1]), "logits must have shape [n, k], got [2]"),
         (
@@ -213,3 +213,29 @@ def test_rows_are_picked_and_joined_with_their_tags():
     assert picked.ids.tolist() == ["z", "x", "y"]
     assert picked.group.tolist() == [2, 1, 2]
     assert picked.confidence.tolist() == [0.3, 0.1, 0.2]
+
+
+def test_binary_probabilities_a_rounding_above_one_are_legal():
+    p = np.array([[0, 1.0000001], [0.3, 0.7]], dtype=np.float32)
+    assert evaluate(Predictions.from_probabilities(p, [1, 1]))["ece_positive"] == pytest.approx(0.15, abs=1e-6)
+
+
+def test_ties_are_settled_in_half_precision_too():
+    p = torch.full((2, 2), 0.50390625, dtype=torch.bfloat16)
+    assert Predictions.from_probabilities(p, [0, 1]).outcomes().correct.tolist() == [True, False]
+
+
+def test_logits_whose_distance_overflows_have_an_entropy():
+    found = evaluate(Predictions.from_logits(torch.tensor([[3e38, -3e38, 3e38]]), [0]))
+    assert found["mean_entropy"] == pytest.approx(np.log(2))
+
+
+def test_no_rows_are_an_error():
+    with pytest.raises(InputError, match="no rows"):
+        evaluate(Outcomes.from_scores([0.5], [1])[:0])
+
+
+@pytest.mark.parametrize("values", [[[1.0, None]], [[1.0], [1.0, 2.0]], [["1", "x"]]])
+def test_lists_that_are_no_table_of_numbers_are_refused(values):
+    with pytest.raises(InputError, match=r"must be numbers, got|rows differ in length"):
+        Predictions.from_logits(values, [0] * len(values))

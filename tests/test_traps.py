@@ -111,3 +111,10 @@ def test_more_than_two_to_the_24_rows_can_be_binned_by_mass():
     n = 2**24 + 5
     o = Outcomes(torch.arange(n, dtype=torch.float64) / n, torch.ones(n, dtype=torch.bool))
     assert equal_mass(ranking(o)).count.sum() == n
+
+
+@pytest.mark.parametrize("correct", [np.ones(50_000), np.zeros(50_000), np.arange(50_000) > 20_000])
+def test_perfect_rankings_are_not_swept_one_bin_at_a_time(correct):
+    """Every number of bins is monotone there; trying them all would take the square of the samples."""
+    r = ranking(Outcomes.from_scores(np.linspace(0, 1, 50_000), correct))
+    assert metrics.sweep_bins(r) == 50_000

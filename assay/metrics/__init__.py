@@ -35,8 +35,10 @@ from assay.metrics._intervals import (
 from assay.metrics._kernel import mmce, smooth_ece
 from assay.metrics._noise import NoiseFloor, NoiseFloors, noise_floors
 from assay.metrics._paired import (
+    AccuracyChange,
     CalibrationPart,
     Estimate,
+    accuracy_change,
     calibration_difference,
     calibration_estimate,
     calibration_part,
@@ -75,6 +77,7 @@ from assay.metrics._sweep import sweep_bins, sweep_ece
 __all__ = [
     "COVERAGES",
     "METRICS",
+    "AccuracyChange",
     "Bins",
     "CalibrationPart",
     "ClassBins",
@@ -91,6 +94,7 @@ __all__ = [
     "Ranking",
     "RiskCoverage",
     "Survey",
+    "accuracy_change",
     "augrc",
     "augrc_influence",
     "aupr_error",

@@ -83,6 +83,7 @@ def class_bins(predictions: Predictions, n_bins: int = 15, threshold: float | No
     n, k = predictions.values.shape
     for rows in arrays.row_chunks(n, k, device=predictions.values.device):
         chunk = predictions.values[rows]
+        chunk = chunk.float() if chunk.element_size() < 4 else chunk
         tally(chunk if predictions.normalized else chunk.softmax(1), predictions.labels[rows])
     return tally.bins()
 

@@ -140,8 +140,8 @@ def positive_class(predictions: Predictions) -> Outcomes:
     if predictions.n_classes != 2:
         raise ValueError(f"only two classes have a positive one; these predictions have {predictions.n_classes}")
     values = predictions.values.double()
-    p = values[:, 1] if predictions.normalized else torch.sigmoid(values[:, 1] - values[:, 0])
-    return Outcomes.from_scores(p, predictions.labels == 1, ids=predictions.ids, group=predictions.group)
+    p = values[:, 1].clamp(max=1) if predictions.normalized else torch.sigmoid(values[:, 1] - values[:, 0])
+    return Outcomes(p.contiguous(), predictions.labels == 1, ids=predictions.ids, group=predictions.group)
 
 
 def _of_ranking(r: Ranking) -> dict[str, float]:

@@ -13,7 +13,7 @@ from math import log
 
 import numpy as np
 
-from assay.metrics._ranking import Floats, Ranking, augrc, aupr_error, aupr_success, aurc, auroc, midway
+from assay.metrics._ranking import Floats, Ranking, augrc, aupr_error, aupr_success, auroc, midway
 from assay.predictions import Outcomes
 
 
@@ -34,15 +34,15 @@ class Influence:
         parts = ((self.right, r.hits, r.n - r.n_wrong), (self.wrong, r.misses, r.n_wrong))
         return sum(float(x**2 @ count) * n / max(n - 1, 1) for x, count, n in parts) / r.n**2
 
+    def unseen(self) -> float:
+        """What one more error would add to the variance, were it as confident as a right answer."""
+        r = self.ranking
+        return float(self.wrong**2 @ r.hits) / float(r.right[-1]) / r.n**2
+
     def of(self, outcomes: Outcomes) -> Floats:
         """Influence of each sample of the ranking, [n], in the order of the file."""
         row = np.searchsorted(-self.ranking.score, -outcomes.confidence.cpu().numpy())
         return np.where(outcomes.correct.cpu().numpy(), self.right[row], self.wrong[row])
-
-
-def accuracy_influence(r: Ranking) -> Influence:
-    rate = np.full_like(r.score, r.n_wrong / r.n)
-    return Influence(r, rate, rate - 1)
 
 
 def auroc_influence(r: Ranking) -> Influence:
@@ -54,10 +54,19 @@ def auroc_influence(r: Ranking) -> Influence:
 
 
 def aurc_influence(r: Ranking) -> Influence:
-    """A sample adds its own risk, and changes that of every threshold at or below its score."""
-    risk, share = 1 - r.precision, r.size / r.kept[1:]
-    own = risk - aurc(r) - _from_here_down(share * risk)
-    return Influence(r, own, own + _from_here_down(share))
+    """A sample shares in the risks at its own score, and changes those at every lower one.
+
+    A block of m tied samples with w errors, below k samples with e errors, adds its risk over all orders,
+    w + (e - w k / m) ln(1 + m / k), whose derivatives by w, m, e and k follow.
+    """
+    k, m, e, w = r.kept[:-1], r.size, r.wrong[:-1], r.misses
+    length = np.log1p(np.divide(m, k, out=np.zeros_like(m), where=k > 0))  # nothing lies above the first block
+    excess = e - w * k / m
+    by_w, by_m = 1 - k / m * length, w * k / m**2 * length + excess / (k + m)
+    by_k = -w / m * length - excess * np.divide(m, k * (k + m), out=np.zeros_like(m), where=k > 0)
+    area = float((w + excess * length).sum()) / r.n
+    right = by_m + _below(by_k) - area
+    return Influence(r, right, right + by_w + _below(length))
 
 
 def e_aurc_influence(r: Ranking) -> Influence:
@@ -93,3 +102,8 @@ def _precision_influence(hits: Floats, kept: Floats, area: float) -> tuple[Float
 
 def _from_here_down(terms: Floats) -> Floats:
     return np.cumsum(terms[::-1])[::-1]
+
+
+def _below(terms: Floats) -> Floats:
+    """Sum of what follows each place."""
+    return _from_here_down(terms) - terms

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import erf, exp, log, pi, sqrt
+from math import erf, exp, inf, log, pi, sqrt
 
 import numpy as np
 from torch import Tensor
@@ -38,20 +38,24 @@ def proportion_interval(hits: float, n: float, z: float = Z) -> Interval:
     return Interval(max(center - half, 0.0), min(center + half, 1.0))
 
 
-def mean_interval(column: Tensor) -> Interval | None:
-    """Of the mean of a column; none for one sample or where a value is infinite."""
+def mean_interval(column: Tensor, *, most: float = inf) -> Interval | None:
+    """Of the mean of a column between 0 and `most`; none for one sample or where a value is infinite."""
     if len(column) < 2 or not column.isfinite().all():
         return None
     mean, half = float(column.mean()), student(len(column) - 1) * float(column.std()) / sqrt(len(column))
-    return Interval(mean - half, mean + half)
+    return Interval(max(mean - half, 0.0), min(mean + half, most))
 
 
 def share_interval(value: float, influence: Influence) -> Interval | None:
-    """Of a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; none at 0 and 1."""
+    """Of a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; none at 0 and 1.
+
+    The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
+    without it intervals near a perfect ranking cover the truth 80 to 90 % of the time.
+    """
     if not 0 < value < 1:
         return None
     fewest = min(influence.ranking.n_wrong, influence.ranking.n - influence.ranking.n_wrong)
-    half = student(fewest - 1) * sqrt(influence.variance()) / (value * (1 - value))
+    half = student(fewest - 1) * sqrt(influence.variance() + influence.unseen() / 4) / (value * (1 - value))
     center = log(value / (1 - value))
     return Interval(_expit(center - half), _expit(center + half))
 
@@ -70,13 +74,15 @@ def ece_interval(bins: Bins, floor: NoiseFloor, *, doubt: float = 2.0) -> Interv
     seen, total, spread = ece(bins), float(scale.sum()), float((scale**2).sum())
     if total == 0:
         return Interval(seen, seen)
+    # Less than noise usually shows is luck, and no reason for a narrower interval.
+    least = max(seen, floor.quantile(0.5))
 
     def reach(error: float) -> float:
         x = error / total
         mean = _folded_mean(x)
         return total * mean - Z * sqrt(spread * max(1 + x**2 - mean**2, 0.0))
 
-    high = _last_where(lambda error: reach(error) <= seen, seen + 10 * total)
+    high = min(max(_last_where(lambda error: reach(error) <= least, least + 10 * total), seen), 1.0)
     if seen <= floor.quantile(0.975):
         return Interval(0.0, high)
     x = np.maximum(size / scale - doubt, 0)
@@ -98,9 +104,13 @@ def ece_l2_interval(bins: Bins, floor: NoiseFloor) -> Interval:
         return Interval(ece(bins, norm=2), ece(bins, norm=2))
     degrees = mean**2 / float((bins.weight**2 * noise**2).sum())
     unit = mean / degrees
-    seen = ece(bins, norm=2) ** 2 / unit
-    low, high = (sqrt(max(float(chndtrinc(seen, degrees, p)), 0.0) * unit) for p in (0.975, 0.025))
-    return Interval(0.0 if ece(bins, norm=2) <= floor.quantile(0.975) else low, high)
+    seen = ece(bins, norm=2)
+
+    def end(error: float, p: float) -> float:
+        return sqrt(max(float(chndtrinc(error**2 / unit, degrees, p)), 0.0) * unit)
+
+    high = min(max(end(max(seen, floor.quantile(0.5)), 0.025), seen), 1.0)
+    return Interval(0.0 if seen <= floor.quantile(0.975) else end(seen, 0.975), high)
 
 
 def bin_noise(bins: Bins) -> Floats:

@@ -35,10 +35,8 @@ class Estimate:
         """Two-sided, of the value being 0."""
         from scipy.special import stdtr
 
-        if abs(self.value) < 1e-12:  # rounding, as between a model and its own monotone map
+        if abs(self.value) < 1e-12 or self.error == 0:  # rounding, as between a model and its own monotone map
             return 1.0
-        if self.error == 0:
-            return 0.0
         return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
 
 
@@ -49,6 +47,25 @@ def mean_estimate(column: Floats) -> Estimate:
     return Estimate(float(column.mean()), error, max(n - 1, 1))
 
 
+@dataclass(frozen=True)
+class AccuracyChange:
+    """Difference of two accuracies on the same samples."""
+
+    interval: Interval  # of Agresti & Min (2005): half a sample added to each kind of pair
+    p_value: float  # McNemar's, exact
+
+
+def accuracy_change(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> AccuracyChange:
+    """From the pairs of which only one answer is right."""
+    from scipy.special import bdtr
+
+    gained, lost, n = int((second & ~first).sum()), int((first & ~second).sum()), len(first) + 2
+    p_value = min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))) if gained + lost else 1.0
+    change = (gained - lost) / n
+    half = student(n) * sqrt(((gained + lost + 1) / n - change**2) / n)
+    return AccuracyChange(Interval(max(change - half, -1.0), min(change + half, 1.0)), p_value)
+
+
 @dataclass(frozen=True, eq=False)
 class CalibrationPart:
     """Debiased squared l2 error over equal-mass bins, with what its variance needs."""
@@ -57,6 +74,7 @@ class CalibrationPart:
     noise: Floats  # [n] of confidence - correct about its bin's mean
     gap: Floats  # [b]
     weight: Floats  # [b]
+    least: Floats  # [b] variance of the gap, its accuracy drawn towards its confidence by one sample
 
 
 def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> CalibrationPart:
@@ -67,7 +85,9 @@ def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> Calibr
     gap = tally(index, excess, n_bins) / np.maximum(count, 1)
     # Taking the bin's own mean away leaves (count - 1) / count of the variance.
     noise = (excess - gap[index]) * np.sqrt(count / np.maximum(count - 1, 1))[index]
-    return CalibrationPart(index, noise, gap, count / len(excess))
+    mean = tally(index, confidence, n_bins) / np.maximum(count, 1)
+    p = (tally(index, correct, n_bins) + mean) / (count + 1)
+    return CalibrationPart(index, noise, gap, count / len(excess), p * (1 - p) / np.maximum(count, 1))
 
 
 def calibration_estimate(part: CalibrationPart) -> Estimate:
@@ -92,9 +112,11 @@ def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
     weight = np.maximum(np.abs(form), 1 / n)
     products = np.block([[_products(p, q) for q, _ in parts] for p, _ in parts])
     covariance = products / (n * n * weight[:, None] * weight)
+    # A bin without an error is no proof that it has none: no bin is given less noise than one sample allows for.
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), np.concatenate([part.least for part, _ in parts])))
     qs = form[:, None] * covariance
-    trace = float((qs * qs.T).sum())
-    linear = float((form * gap) @ covariance @ (form * gap))
+    trace = max(float((qs * qs.T).sum()), 0.0)
+    linear = max(float((form * gap) @ covariance @ (form * gap)), 0.0)
     # Between bins: a sample more or less in a bin of large gap also moves the sum.
     between = np.sum([(sign * part.gap**2)[part.bin] for part, sign in parts], axis=0)
     variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var(ddof=1 if n > 1 else 0)) / n

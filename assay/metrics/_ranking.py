@@ -9,6 +9,7 @@ from math import ceil, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.arrays import InputError
 from assay.predictions import Outcomes
 
 Floats = NDArray[np.float64]
@@ -73,6 +74,8 @@ class Ranking:
 
 def ranking(outcomes: Outcomes) -> Ranking:
     """Sort the scores once, and find the place of each error among them."""
+    if len(outcomes) == 0:
+        raise InputError("no rows")
     # Plain doubles sort several times faster than doubles with an index or a flag in tow; negated, they descend.
     negated = np.negative(outcomes.confidence.cpu().numpy())
     wrong = np.sort(negated[~outcomes.correct.cpu().numpy()])
@@ -218,7 +221,8 @@ def risk_at_coverage(r: Ranking, coverage: float) -> float:
 
 def coverage_at_risk(r: Ranking, risk: float) -> float:
     """Largest share of samples that a threshold can accept with at most this error rate among them; else 0."""
-    return float(r.kept[r.wrong <= risk * r.kept][-1]) / r.n
+    enough = np.flatnonzero(r.wrong[1:] / r.kept[1:] <= risk)
+    return float(r.kept[enough[-1] + 1]) / r.n if len(enough) else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,9 @@ from assay.files import replacing
 def write_json(results: dict[str, Audit] | Comparison, file: Path) -> None:
     """Write one comparison, or audits by the name of their model."""
     if isinstance(results, Comparison):
-        content: object = asdict(results) | {"verdict": str(results)}
+        content = asdict(results) | {"verdict": str(results)}
+        for key, difference in results.differences.items():
+            content["differences"][key]["difference"] = difference.value
     else:
         content = {name: asdict(audit) | {"verdict": str(audit)} for name, audit in results.items()}
     with replacing(file) as stream:

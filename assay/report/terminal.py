@@ -16,11 +16,20 @@ from assay.maps import Map
 from assay.metrics import METRICS, Interval, Metric
 
 SHOWN: dict[str, Metric] = METRICS | {
-    "squared_ce": Metric("calibration", "lower", "square of debiased_ece, not cut off at 0; it decides the verdict")
+    "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score")
 }
 AXES = ("calibration", "refinement", "scoring", "description")
 HEADLINE = (
-    *("ece", "ada_ece", "ece_l2_mass", "debiased_ece", "smooth_ece", "classwise_ece", "ece_positive", "squared_ce"),
+    *(
+        "ece",
+        "ada_ece",
+        "ece_l2_mass",
+        "debiased_ece",
+        "smooth_ece",
+        "classwise_ece",
+        "ece_positive",
+        "calibration_part",
+    ),
     *("auroc", "aupr_error", "fpr95", "aurc", "e_aurc", "risk_at_90"),
     *("accuracy", "nll", "brier", "mean_confidence"),
 )
@@ -40,6 +49,9 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
     for name, audit in audits.items():
         size = f"  {audit.n:,} samples, {audit.n_wrong:,} errors\n"
         parts.append(Text.assemble((name, "bold"), (size, "dim"), str(audit), (_without_interval(audit, keys), "dim")))
+        if audit.groups and everything:
+            for group, part in audit.groups.items():
+                parts += [Text(f"\ngroup {group}, {part.n:,} samples", "bold"), _model(part, keys)]
         if audit.groups:
             parts += [_groups(audit), _findings(audit)]
     return Group(*parts, Text("↓ lower is better, ↑ higher; `assay list metrics` explains each.", "dim"))
@@ -179,4 +191,4 @@ def _number(key: str, value: float) -> str:
         return "undefined"
     if key in PLAIN:
         return f"{value:.4f}"
-    return f"{100 * value:.3f}%" if key == "squared_ce" else f"{100 * value:.2f}%"
+    return f"{100 * value:.3f}%" if key == "calibration_part" else f"{100 * value:.2f}%"
