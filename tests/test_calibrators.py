@@ -165,6 +165,24 @@ def test_overconfidence_is_mended(name):
     assert evaluate(after)["ece"] < evaluate(predictions)["ece"] / 3
 
 
+def test_cross_validation_fits_without_the_rows_it_judges():
+    predictions = sampled(100, 3, 2.0)
+    tagged = Predictions.from_logits(predictions.values, predictions.labels, ids=np.arange(100))
+    fitted_on: list[set[int]] = []
+
+    def calibrator(rows: Predictions) -> maps.Map:
+        fitted_on.append(set(rows.ids.tolist()))
+        return fixed_temperature(rows, t=float(len(fitted_on)))
+
+    after = cross_validated(tagged, calibrator)
+    assert after.ids.tolist() == list(range(100))
+    for t, seen in enumerate(fitted_on, start=1):
+        left_out = [i for i in range(100) if i not in seen]
+        assert len(left_out) == 20
+        expected = Predictions.from_logits(predictions.values[left_out] / t, predictions.labels[left_out]).outcomes()
+        assert torch.allclose(after.confidence[left_out], expected.confidence)
+
+
 @pytest.mark.parametrize("name", CALIBRATORS)
 def test_a_map_is_saved_and_loaded_equal(name, tmp_path):
     found = CALIBRATORS[name](EIGHT)

@@ -191,12 +191,13 @@ def test_an_interval_holds_its_own_value_and_does_not_collapse():
     """Also where luck shows less error than noise usually does."""
     rng = np.random.default_rng(11)
     lucky = Outcomes.from_scores([0.5] * 100, [1, 0] * 50)
-    draws = [lucky, *(biased(rng, 300, 0.0) for _ in range(30))]
+    draws = [lucky, *(biased(rng, 300, error) for error in (0.0, 0.1, 0.2) for _ in range(10))]
     for o in draws:
         found = audit(o, draws=100)
         for key in ("ece", "ada_ece", "ece_l2_mass", "debiased_ece"):
             assert found[key].value in found[key].interval
             assert found[key].interval.high > 0.02
+        assert found["ece"].interval.low == 0 or found.calibrated_p < 0.05
 
 
 def test_p_value_of_calibrated_data_is_uniform():

@@ -18,6 +18,8 @@ from assay.metrics._intervals import Interval, student
 from assay.metrics._ranking import Floats, Ranking
 from assay.predictions import Outcomes
 
+ROUNDING = 1e-8  # differences that a model has from its own logits in another precision are none
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -35,7 +37,7 @@ class Estimate:
         """Two-sided, of the value being 0."""
         from scipy.special import stdtr
 
-        if abs(self.value) < 1e-12 or self.error == 0:  # rounding, as between a model and its own monotone map
+        if abs(self.value) < ROUNDING or self.error == 0:
             return 1.0
         return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
 
@@ -74,7 +76,6 @@ class CalibrationPart:
     noise: Floats  # [n] of confidence - correct about its bin's mean
     gap: Floats  # [b]
     weight: Floats  # [b]
-    least: Floats  # [b] variance of the gap, its accuracy drawn towards its confidence by one sample
 
 
 def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> CalibrationPart:
@@ -85,9 +86,7 @@ def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> Calibr
     gap = tally(index, excess, n_bins) / np.maximum(count, 1)
     # Taking the bin's own mean away leaves (count - 1) / count of the variance.
     noise = (excess - gap[index]) * np.sqrt(count / np.maximum(count - 1, 1))[index]
-    mean = tally(index, confidence, n_bins) / np.maximum(count, 1)
-    p = (tally(index, correct, n_bins) + mean) / (count + 1)
-    return CalibrationPart(index, noise, gap, count / len(excess), p * (1 - p) / np.maximum(count, 1))
+    return CalibrationPart(index, noise, gap, count / len(excess))
 
 
 def calibration_estimate(part: CalibrationPart) -> Estimate:
@@ -112,8 +111,6 @@ def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
     weight = np.maximum(np.abs(form), 1 / n)
     products = np.block([[_products(p, q) for q, _ in parts] for p, _ in parts])
     covariance = products / (n * n * weight[:, None] * weight)
-    # A bin without an error is no proof that it has none: no bin is given less noise than one sample allows for.
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), np.concatenate([part.least for part, _ in parts])))
     qs = form[:, None] * covariance
     trace = max(float((qs * qs.T).sum()), 0.0)
     linear = max(float((form * gap) @ covariance @ (form * gap)), 0.0)
