@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "arrays",
+    "reducing",
     "predictions",
     "files scores metrics losses optim batch",
     "maps",

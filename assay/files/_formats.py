@@ -1,0 +1,150 @@
+"""The three kinds of file as tables of named columns; a reader is told which columns hold tags, not numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.arrays import InputError
+
+Array = NDArray[Any]
+
+
+class LazyTable(Mapping[str, Array]):
+    """Columns that are converted when asked for, so that those nobody needs may hold anything."""
+
+    def __init__(self, names: list[str], load: Callable[[str], Array]):
+        repeated = [name for name in names if names.count(name) > 1]
+        if repeated:
+            raise InputError(f"two columns are called '{repeated[0]}'")
+        self.names, self.load = names, load
+
+    def __getitem__(self, name: str) -> Array:
+        return self.load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+
+def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
+    def load(name: str) -> Array:
+        # Opened here: on a damaged archive np.load would leave its own stream open.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            try:
+                return np.asarray(archive[name])
+            except ValueError as problem:
+                raise InputError(f"column '{name}': {problem}") from problem
+
+    with path.open("rb") as stream:
+        archive = np.load(stream, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError("is a single array, not an npz archive of named ones")
+        return LazyTable(archive.files, load)
+
+
+def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
+    np.savez_compressed(stream, allow_pickle=False, **table)
+
+
+def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
+    import pyarrow.parquet as pq
+
+    return _from_arrow(pq.read_table(path))
+
+
+def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {name: _arrow_column(pa, array) for name, array in table.items()}
+    vectors = [f"{name}.list.element" for name, array in table.items() if array.ndim == 2]
+    dictionary = [name for name, array in table.items() if array.dtype.kind == "U"]
+    pq.write_table(
+        pa.table(columns), stream, compression="zstd", use_dictionary=dictionary, use_byte_stream_split=vectors
+    )
+
+
+def _arrow_column(pa: Any, array: Array) -> Any:
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)
+    if array.ndim == 1:
+        return pa.array(array)
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1])
+
+
+def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # An empty cell has no value, but "nan" is one, and an error of its own further on. Tags are read as they are
+    # written: 007 is not 7.
+    options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
+    table = _from_arrow(csv.read_csv(path, convert_options=options))
+    return LazyTable(list(table), lambda name: _as_written(table[name]) if name in tags else table[name])
+
+
+def _as_written(tags: Array) -> Array:
+    """Whole numbers where writing them gives the same text, else the text."""
+    try:
+        numbers = tags.astype(np.int64)
+    except ValueError:
+        return tags
+    return numbers if (numbers.astype(str) == tags).all() else tags
+
+
+def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    flat: dict[str, Array] = {}
+    for name, array in table.items():
+        # In double precision, so that a number read back is the number written.
+        wide = array.astype(np.float64) if array.dtype.kind == "f" else array
+        flat |= {f"{name}_{j}": wide[:, j] for j in range(wide.shape[1])} if wide.ndim == 2 else {name: wide}
+    csv.write_csv(pa.table(flat), stream)
+
+
+def _from_arrow(table: Any) -> LazyTable:
+    if table.num_rows == 0:
+        raise InputError("no rows")
+    return LazyTable(table.column_names, lambda name: _from_arrow_column(name, table[name]))
+
+
+def _from_arrow_column(name: str, column: Any) -> Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise InputError(f"column '{name}', row {pc.index(pc.is_null(column), True).as_py()}: no value")
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
+        vectors = column.combine_chunks()
+        flat = vectors.flatten().to_numpy(zero_copy_only=False)
+        lengths = pc.list_value_length(column).to_numpy()
+        other = np.flatnonzero(lengths != lengths[0])
+        if len(other):
+            raise InputError(f"column '{name}', row {other[0]}: {lengths[other[0]]} values, row 0 has {lengths[0]}")
+        return np.asarray(flat).reshape(len(column), lengths[0])
+    array = column.to_numpy()
+    return array.astype(str) if array.dtype == object else np.asarray(array)
+
+
+READERS: dict[str, Callable[[Path, Sequence[str]], Mapping[str, Array]]] = {
+    ".npz": _read_npz,
+    ".parquet": _read_parquet,
+    ".csv": _read_csv,
+}
+WRITERS: dict[str, Callable[[Mapping[str, Array], IO[bytes]], None]] = {
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+}
