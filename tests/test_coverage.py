@@ -200,6 +200,15 @@ def test_an_interval_holds_its_own_value_and_does_not_collapse():
         assert found["ece"].interval.low == 0 or found.calibrated_p < 0.05
 
 
+def test_what_noise_explains_has_a_lower_end_of_zero():
+    o = biased(np.random.default_rng(12), 2000, 0.1)
+    width, mass = equal_width(o), equal_mass(ranking(o))
+    explained, refuted = metrics.NoiseFloor(np.full(9, 0.5)), metrics.NoiseFloor(np.full(9, 0.01))
+    for interval, bins in ((metrics.ece_interval, width), (metrics.ece_l2_interval, mass)):
+        assert interval(bins, explained).low == 0
+        assert interval(bins, refuted).low > 0.05
+
+
 def test_p_value_of_calibrated_data_is_uniform():
     rng = np.random.default_rng(6)
     p = []

@@ -222,3 +222,15 @@ def test_smooth_ece_falls_between_bin_widths():
 def test_every_metric_is_described():
     found = evaluate(Predictions.from_logits([[0.0, 1.0], [1.0, 0.0], [0.5, 0.0]], [1, 0, 1]))
     assert list(found) == list(METRICS)
+
+
+def test_classwise_ece_is_the_mean_of_one_against_the_rest(predictions):
+    """Class by class through the top-label code; most probabilities here are below the threshold of the tally."""
+    p = predictions.values.double().softmax(1)
+    assert (p < 0.01).double().mean() > 0.5
+    rest = [Outcomes.from_scores(p[:, j].clamp(max=1), predictions.labels == j) for j in range(10)]
+    expected = np.mean([metrics.ece(equal_width(o)) for o in rest])
+    found = metrics.classwise_ece(
+        metrics.class_bins(Predictions.from_logits(predictions.values.double(), predictions.labels))
+    )
+    assert found == pytest.approx(expected, abs=1e-12)
