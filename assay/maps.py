@@ -195,6 +195,34 @@ def apply(mapping: Map, predictions: Predictions | Outcomes) -> Predictions | Ou
     return replace(predictions, values=mapping(predictions.logits), normalized=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a calibrated model says of each input."""
+
+    logits: Tensor  # [n, k] calibrated where the map is one of logits; their highest is the label
+    probabilities: Tensor  # [n, k]
+    confidence: Tensor  # [n] float64
+    label: Tensor  # [n]
+
+
+def answer(mapping: Map | None, logits: Tensor) -> Answer:
+    """Apply a map to logits [n, k] without labels.
+
+    A map of the confidence says nothing of the other classes: they share what is left in the proportion they had.
+    """
+    z = mapping(logits) if isinstance(mapping, LogitMap) else logits
+    probabilities = z.double().softmax(1)
+    top, label = probabilities.max(1)
+    if not isinstance(mapping, ConfidenceMap):
+        return Answer(z, probabilities.to(logits.dtype), top, label)
+    confidence = mapping(top)
+    # Where nothing is left to the others there is no proportion to keep: they share evenly.
+    rest, k = (1 - top)[:, None], logits.shape[1]
+    others = torch.where(rest > 0, probabilities / rest.clamp(min=1e-300), 1 / (k - 1)) * (1 - confidence)[:, None]
+    chosen = torch.arange(k, device=label.device) == label[:, None]
+    return Answer(z, torch.where(chosen, confidence[:, None], others).to(logits.dtype), confidence, label)
+
+
 def save(mapping: Map, file: str | Path) -> None:
     """Write a map as JSON; the file appears whole or not at all."""
     content = {"kind": type(mapping).__name__} | asdict(mapping)
