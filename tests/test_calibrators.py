@@ -14,18 +14,31 @@ from assay.arrays import InputError
 from assay.calibrators import (
     CALIBRATORS,
     TOP_LABEL,
+    auto,
     cross_validated,
+    dirichlet,
+    ensemble_temperature,
     fixed_temperature,
     histogram,
     histogram_mass,
+    histogram_one_vs_rest,
+    in_sequence,
     isotonic,
+    isotonic_one_vs_rest,
+    matrix,
     platt,
+    scaling_binning,
     shared_rows,
+    spline,
     temperature,
     temperature_by_ece,
+    temperature_by_sb_ece_bin,
+    temperature_by_sb_ece_lb,
     temperature_optimal_on_test,
+    vector,
 )
 
+BY_CLASS_STEPS = ("histogram_one_vs_rest", "histogram_mass_one_vs_rest")
 EIGHT = Predictions.from_logits(
     [[4, 1, 0], [3, 0, 1], [0, 5, 1], [2, 2.5, 0], [1, 0, 3], [0, 3, 0.5], [2, 0, 1], [0.5, 1, 4]],
     [0, 1, 1, 1, 2, 1, 2, 2],
@@ -155,7 +168,29 @@ def test_calibrated_data_are_left_alone(name):
     before = predictions.outcomes().confidence
     after = maps.apply(CALIBRATORS[name](predictions), predictions).outcomes().confidence
     assert abs(float((after - before).mean())) <= 0.02
-    assert float((after - before).abs().mean()) <= 0.04
+    # A step moves what is in it by a quarter of its width even where it is right; of many classes each step counts.
+    assert float((after - before).abs().mean()) <= (0.03 if name in BY_CLASS_STEPS else 0.02)
+
+
+LIKELIHOOD = ("temperature", "ensemble_temperature", "vector", "dirichlet", "matrix", "platt", "beta")
+
+
+@pytest.mark.parametrize("name", LIKELIHOOD)
+@pytest.mark.parametrize("t", [1.0, 1.5])
+def test_nll_is_not_worse_where_a_map_was_not_fitted(name, t):
+    """By more than a standard error, over five draws: what a fit loses to noise, its ridge or its few numbers limit."""
+    worse, error = 0.0, 0.0
+    for seed in range(5):
+        predictions = sampled(2000, 4, t, seed=seed)
+        before, after = predictions.outcomes(), cross_validated(predictions, CALIBRATORS[name])
+        change = nll(after, top_label=after.nll is None) - nll(before, top_label=after.nll is None)
+        worse, error = worse + float(change.mean()), error + float(change.std()) / 2000**0.5
+    assert worse <= error
+
+
+def nll(outcomes: Outcomes, *, top_label: bool) -> torch.Tensor:
+    c = outcomes.confidence
+    return -c.where(outcomes.correct, 1 - c).log() if top_label else outcomes.nll
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
@@ -184,10 +219,22 @@ def test_cross_validation_fits_without_the_rows_it_judges():
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
-def test_a_map_is_saved_and_loaded_equal(name, tmp_path):
-    found = CALIBRATORS[name](EIGHT)
-    maps.save(found, tmp_path / "map.json")
-    assert maps.load(tmp_path / "map.json") == found
+@pytest.mark.parametrize("ending", ["json", "safetensors"])
+def test_a_map_is_saved_and_loaded_equal(name, ending, tmp_path):
+    found, other = CALIBRATORS[name](EIGHT), CALIBRATORS[name](sampled(50, 3, 2.0))
+    maps.save(found, tmp_path / f"map.{ending}")
+    loaded = maps.load(tmp_path / f"map.{ending}")
+    assert loaded == found
+    assert loaded != other
+    assert torch.equal(maps.apply(loaded, EIGHT).outcomes().confidence, maps.apply(found, EIGHT).outcomes().confidence)
+
+
+def test_a_map_has_one_of_two_endings(tmp_path):
+    with pytest.raises(InputError, match=r"saved as \.json or \.safetensors"):
+        maps.save(temperature(EIGHT), tmp_path / "map.bin")
+    (tmp_path / "map.safetensors").write_bytes(b"not that")
+    with pytest.raises(InputError, match="is no calibration map"):
+        maps.load(tmp_path / "map.safetensors")
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
@@ -231,7 +278,7 @@ def test_top_label_calibrators_take_bare_confidences(name):
     assert evaluate(maps.apply(TOP_LABEL[name](bare), bare))["ece"] < evaluate(bare)["ece"] / 3
 
 
-@pytest.mark.parametrize("name", ["histogram_mass", "isotonic", "platt"])
+@pytest.mark.parametrize("name", ["histogram_mass", "isotonic", "platt", "spline", "scaling_binning"])
 def test_any_score_becomes_a_confidence(name):
     o = sampled(2000, 5, 3.0).outcomes()
     score = Outcomes.from_scores(-o.entropy, o.correct, is_probability=False)
@@ -282,3 +329,164 @@ def test_shared_rows_are_found():
     assert shared_rows(*with_ids) == 10
     sure = Predictions.from_probabilities([[1.0, 0.0]] * 5, [0] * 5)
     assert shared_rows(sure, sure) == 0
+
+
+def test_classes_against_the_rest_match_sklearn():
+    """Isotonic regression of every column, rows made to sum to 1: what CalibratedClassifierCV does."""
+    from sklearn.isotonic import IsotonicRegression
+
+    fit_on, test = sampled(800, 3, 2.0), sampled(200, 3, 2.0, seed=1)
+    p, q = fit_on.probabilities.numpy(), test.probabilities.numpy()
+    columns = [
+        IsotonicRegression(out_of_bounds="clip").fit(p[:, k], fit_on.labels.numpy() == k).predict(q[:, k])
+        for k in range(3)
+    ]
+    expected = np.stack(columns, 1)
+    expected /= expected.sum(1, keepdims=True)
+    found = isotonic_one_vs_rest(fit_on)(test.logits).exp().numpy()
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_histograms_of_classes_are_the_frequencies_of_their_bins():
+    fit_on = sampled(2000, 4, 2.0)
+    found = histogram_one_vs_rest(fit_on, n_bins=10)
+    p, y = fit_on.probabilities.numpy(), fit_on.labels.numpy()
+    for k in range(4):
+        inside = (p[:, k] > 0.2) & (p[:, k] <= 0.3)
+        assert found.maps[k].value[2] == pytest.approx((y[inside] == k).mean(), abs=1e-12)
+        first = p[:, k] <= 0.1
+        assert found.maps[k].value[0] == pytest.approx((y[first] == k).mean(), abs=1e-12)
+    assert found(fit_on.logits).exp().sum(1).tolist() == pytest.approx([1.0] * 2000)
+    columns = torch.from_numpy(p.T.copy())
+    unnormalized = np.stack([m(column).numpy() for m, column in zip(found.maps, columns, strict=True)], 1)
+    assert found.fit.after == pytest.approx(((unnormalized - np.eye(4)[y]) ** 2).sum(1).mean(), abs=1e-12)
+
+
+def test_a_row_that_steps_leave_nothing_of_stays_as_it_was():
+    fit = maps.Fit("", None, 0.0, 1, 1)
+    nothing = maps.OneVsRest(fit, (maps.Steps(fit, (1.0,), (0.0,)),) * 3)
+    assert nothing(EIGHT.logits).exp().numpy() == pytest.approx(EIGHT.probabilities.numpy())
+
+
+@pytest.mark.parametrize("calibrator", [vector, matrix])
+def test_affine_maps_find_a_distortion_that_temperature_cannot_mend(calibrator):
+    """Weights and shifts that differ by class are undone, to the NLL of the truth."""
+    truth, fresh = sampled(20_000, 3, 1.0), sampled(20_000, 3, 1.0, seed=1)
+    weight, shift = torch.tensor([1.5, 2.0, 3.0]), torch.tensor([0.5, -1.0, 0.2])
+    distorted = [Predictions.from_logits(p.values * weight + shift, p.labels) for p in (truth, fresh)]
+    mended = maps.apply(calibrator(distorted[0]), distorted[1]).outcomes().nll.mean()
+    cooled = maps.apply(temperature(distorted[0]), distorted[1]).outcomes().nll.mean()
+    best = fresh.outcomes().nll.mean()
+    assert float(mended - best) < 0.001 < 0.02 < float(cooled - best)
+
+
+def test_dirichlet_calibration_undoes_shifts_that_temperature_cannot():
+    truth, fresh = sampled(20_000, 3, 1.0), sampled(20_000, 3, 1.0, seed=1)
+    shift = torch.tensor([1.0, -1.0, 0.2])
+    distorted = [Predictions.from_logits((p.values + shift) * 2, p.labels) for p in (truth, fresh)]
+    losses = [float(maps.apply(f(distorted[0]), distorted[1]).outcomes().nll.mean()) for f in (temperature, dirichlet)]
+    best = float(fresh.outcomes().nll.mean())
+    assert losses[1] - best < 0.001 < 0.02 < losses[0] - best
+
+
+def test_a_matrix_undoes_a_mixing_of_the_logits():
+    truth, fresh = sampled(20_000, 3, 1.0), sampled(20_000, 3, 1.0, seed=1)
+    mix = torch.tensor([[1.0, 0.5, 0.0], [0.0, 1.0, 0.5], [0.3, 0.0, 1.2]], dtype=torch.float64)
+    mixed = [Predictions.from_logits(p.values @ mix.T, p.labels) for p in (truth, fresh)]
+    losses = [float(maps.apply(f(mixed[0]), mixed[1]).outcomes().nll.mean()) for f in (vector, matrix)]
+    best = float(fresh.outcomes().nll.mean())
+    assert losses[1] - best < 0.001 < losses[0] - best
+
+
+def test_many_classes_do_not_overfit():
+    """A hundred classes, where unregularized matrices lose several nats (PEERS): the ridge holds them."""
+    from conftest import gaussian_predictions
+
+    fit_on, test = gaussian_predictions(3000, 60, seed=0), gaussian_predictions(3000, 60, seed=1)
+    cooled = float(maps.apply(temperature(fit_on), test).outcomes().nll.mean())
+    for calibrator in (vector, dirichlet, matrix):
+        assert float(maps.apply(calibrator(fit_on), test).outcomes().nll.mean()) < cooled + 0.005
+
+
+def test_the_ensemble_is_no_worse_than_its_temperature_and_finds_uniform_noise():
+    rng = np.random.default_rng(0)
+    predictions = sampled(5000, 4, 2.0)
+    # A fifth of the labels drawn blindly: no temperature tells that, a share of the uniform does.
+    labels = np.where(rng.random(5000) < 0.2, rng.integers(0, 4, 5000), predictions.labels.numpy())
+    noisy = Predictions.from_logits(predictions.values, labels)
+    found = ensemble_temperature(noisy)
+    assert found.fit.after < temperature(noisy).fit.after - 0.01
+    assert sum(found.weights) == pytest.approx(1)
+    assert found.weights[2] > 0.05
+    assert found.fit.after == pytest.approx(float(maps.apply(found, noisy).outcomes().nll.mean()), abs=1e-9)
+
+
+def test_the_spline_follows_a_curve():
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.4, 1, 20_000)
+    truth = c**3
+    found = spline(Outcomes.from_scores(c, rng.random(20_000) < truth))
+    points = torch.linspace(0.45, 0.97, 20, dtype=torch.float64)
+    assert found(points).tolist() == pytest.approx((points**3).tolist(), abs=0.04)
+
+
+def test_scaling_binning_gives_the_mean_of_platt_scaling_in_each_bin():
+    o = sampled(1000, 4, 3.0).outcomes()
+    found, smooth = scaling_binning(o, n_bins=4), platt(o)(o.confidence)
+    order = o.confidence.argsort()
+    expected = smooth[order].view(4, 250).mean(1)
+    assert found(o.confidence)[order].view(4, 250)[:, 100].tolist() == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("calibrator", [temperature_by_sb_ece_bin, temperature_by_sb_ece_lb])
+def test_soft_bins_find_the_temperature(calibrator):
+    found = calibrator(sampled(20_000, 5, 2.5))
+    assert found.t == pytest.approx(2.5, rel=0.05)
+    assert found.fit.after < found.fit.before / 3
+    nearby = [fixed_temperature(sampled(20_000, 5, 2.5), t=found.t * f) for f in (0.9, 1.1)]
+    assert all(found.fit.after < soft_error(calibrator, at.t) for at in nearby)
+
+
+def soft_error(calibrator, t: float) -> float:
+    cooled = Predictions.from_logits(sampled(20_000, 5, 2.5).values / t, sampled(20_000, 5, 2.5).labels)
+    return calibrator(cooled).fit.before
+
+
+def test_maps_in_sequence_are_applied_one_after_the_other():
+    fit_on, test = sampled(2000, 4, 3.0), sampled(500, 4, 3.0, seed=1)
+    cooled = temperature(fit_on)
+    binned = histogram(maps.apply(cooled, fit_on))
+    found = in_sequence(temperature, histogram)(fit_on)
+    expected = maps.apply(binned, maps.apply(cooled, test)).outcomes()
+    assert torch.equal(maps.apply(found, test).outcomes().confidence, expected.confidence)
+    assert found.keeps_label
+    with pytest.raises(ValueError, match="cannot follow"):
+        maps.Sequence(binned.fit, (binned, cooled))
+
+
+def test_an_answer_agrees_with_the_outcomes_and_is_a_distribution():
+    test = sampled(500, 4, 3.0, seed=1)
+    for name, calibrator in CALIBRATORS.items():
+        mapping = calibrator(sampled(500, 4, 3.0))
+        given, expected = maps.answer(mapping, test.logits), maps.apply(mapping, test).outcomes()
+        assert torch.allclose(given.confidence, expected.confidence, atol=1e-12), name
+        assert torch.equal(given.label == test.labels, expected.correct), name
+        assert given.probabilities.sum(1).tolist() == pytest.approx([1.0] * 500)
+        label = given.probabilities.gather(1, given.label[:, None]).squeeze(1)
+        assert torch.allclose(label, given.confidence)
+
+
+def test_auto_leaves_calibrated_predictions_alone_and_takes_the_simplest_that_serves():
+    unchanged = auto(sampled(4000, 4, 1.0))
+    assert str(unchanged) == "unchanged"
+    cooled = auto(sampled(4000, 4, 3.0))
+    assert isinstance(cooled, maps.Temperature)
+    assert cooled.t == pytest.approx(3, rel=0.1)
+    table = {candidate.name: candidate for candidate in cooled.fit.chosen_from}
+    assert table["unchanged"].behind > 10 * table["unchanged"].error
+    assert min(candidate.behind for candidate in table.values()) == 0
+    shifted = sampled(4000, 4, 1.0)
+    shifted = Predictions.from_logits(shifted.values + torch.tensor([3.0, 0, 0, -3.0]), shifted.labels)
+    assert isinstance(auto(shifted), maps.Affine)
+    bare = sampled(4000, 4, 3.0).outcomes()
+    assert isinstance(auto(Outcomes.from_scores(bare.confidence, bare.correct)), maps.Logistic)

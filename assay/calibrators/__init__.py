@@ -2,10 +2,17 @@
 
 from collections.abc import Callable
 
+from assay.calibrators._auto import auto
 from assay.calibrators._cross import cross_validated, shared_rows
+from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._histogram import histogram, histogram_mass
+from assay.calibrators._in_sequence import in_sequence
 from assay.calibrators._isotonic import isotonic
 from assay.calibrators._logistic import beta, platt
+from assay.calibrators._matrix import dirichlet, matrix
+from assay.calibrators._one_vs_rest import histogram_mass_one_vs_rest, histogram_one_vs_rest, isotonic_one_vs_rest
+from assay.calibrators._scaling_binning import scaling_binning
+from assay.calibrators._spline import spline
 from assay.calibrators._temperature import (
     fixed_temperature,
     temperature,
@@ -13,6 +20,8 @@ from assay.calibrators._temperature import (
     temperature_by_ece,
     temperature_optimal_on_test,
 )
+from assay.calibrators._temperature_sb_ece import temperature_by_sb_ece_bin, temperature_by_sb_ece_lb
+from assay.calibrators._vector import vector
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
 
@@ -22,27 +31,53 @@ TOP_LABEL: dict[str, Callable[[Predictions | Outcomes], Map]] = {
     "isotonic": isotonic,
     "platt": platt,
     "beta": beta,
+    "spline": spline,
+    "scaling_binning": scaling_binning,
+    "auto": auto,
 }
 CALIBRATORS: dict[str, Callable[[Predictions], Map]] = {
     "temperature": temperature,
     "temperature_ece": temperature_by_ece,
     "temperature_ada_ece": temperature_by_ada_ece,
+    "temperature_sb_ece_bin": temperature_by_sb_ece_bin,
+    "temperature_sb_ece_lb": temperature_by_sb_ece_lb,
+    "ensemble_temperature": ensemble_temperature,
+    "vector": vector,
+    "dirichlet": dirichlet,
+    "matrix": matrix,
+    "histogram_one_vs_rest": histogram_one_vs_rest,
+    "histogram_mass_one_vs_rest": histogram_mass_one_vs_rest,
+    "isotonic_one_vs_rest": isotonic_one_vs_rest,
     **TOP_LABEL,
+    "temperature_histogram": in_sequence(temperature, histogram),
 }
 
 __all__ = [
     "CALIBRATORS",
     "TOP_LABEL",
+    "auto",
     "beta",
     "cross_validated",
+    "dirichlet",
+    "ensemble_temperature",
     "fixed_temperature",
     "histogram",
     "histogram_mass",
+    "histogram_mass_one_vs_rest",
+    "histogram_one_vs_rest",
+    "in_sequence",
     "isotonic",
+    "isotonic_one_vs_rest",
+    "matrix",
     "platt",
+    "scaling_binning",
     "shared_rows",
+    "spline",
     "temperature",
     "temperature_by_ada_ece",
     "temperature_by_ece",
+    "temperature_by_sb_ece_bin",
+    "temperature_by_sb_ece_lb",
     "temperature_optimal_on_test",
+    "vector",
 ]

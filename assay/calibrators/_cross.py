@@ -12,6 +12,7 @@ import torch
 
 from assay.arrays import InputError
 from assay.maps import Map, apply
+from assay.metrics import Floats
 from assay.predictions import Outcomes, Predictions
 
 
@@ -25,6 +26,13 @@ def cross_validated(
     parts = [apply(calibrator(held_out[fold != i]), held_out[fold == i]).outcomes() for i in range(folds)]
     order = torch.cat([(fold == i).nonzero().squeeze(1) for i in range(folds)])
     return reduce(add, parts)[order.argsort()]
+
+
+def simplest(losses: Floats) -> int:
+    """Of columns [folds, m], simplest first, the first within one standard error of the best."""
+    behind = losses - losses[:, [losses.mean(0).argmin()]]
+    error = behind.std(0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else 0 * behind[0]
+    return int((behind.mean(0) <= error).argmax())
 
 
 def shared_rows(fitted_on: Predictions | Outcomes, judged_on: Predictions | Outcomes) -> int:

@@ -83,18 +83,19 @@ def fixed_temperature(held_out: Predictions, *, t: float = 1.5) -> Temperature:
 def _on_grid(
     held_out: Predictions, objective: str, loss: Callable[[Outcomes], float], step: float, highest: float
 ) -> Temperature:
+    at = outcomes_at(held_out)
+    grid = np.round(np.arange(1, round(highest / step) + 1) * step, 9)
+    losses = [loss(at(t)) for t in grid]
+    best = int(np.argmin(losses))
+    fit = Fit(objective, loss(at(1.0)), losses[best], len(grid), len(held_out), best == len(grid) - 1)
+    return Temperature(fit, float(grid[best]), held_out.n_classes)
+
+
+def outcomes_at(held_out: Predictions) -> Callable[[float], Outcomes]:
+    """The confidence at a temperature, for looking at many of them."""
     below, axis = _below(held_out, double=False)
     correct = held_out.outcomes().correct
-    grid = np.round(np.arange(1, round(highest / step) + 1) * step, 9)
-
-    def at(t: float) -> float:
-        confidence = 1 / (below * (1 / t)).exp_().sum(axis, dtype=torch.float64)
-        return loss(Outcomes(confidence, correct))
-
-    losses = [at(t) for t in grid]
-    best = int(np.argmin(losses))
-    fit = Fit(objective, at(1.0), losses[best], len(grid), len(held_out), best == len(grid) - 1)
-    return Temperature(fit, float(grid[best]), held_out.n_classes)
+    return lambda t: Outcomes(1 / (below * (1 / t)).exp_().sum(axis, dtype=torch.float64), correct)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def fitted(
     iterations: int = 1,
 ) -> Fitted:
     """A map with the report of its fit; a score that is no probability has no loss before."""
-    before = loss(outcomes.confidence, outcomes.correct) if outcomes.is_probability else nan
+    before = loss(outcomes.confidence, outcomes.correct) if outcomes.is_probability else None
     report = Fit(LOSSES[loss], before, nan, iterations, len(outcomes))
     after = loss(make(report)(outcomes.confidence), outcomes.correct)
     return make(Fit(report.objective, before, after, iterations, len(outcomes)))

@@ -10,8 +10,9 @@ from assay.metrics._bins import (
     mce,
     oe,
     squared_ce,
+    tally,
 )
-from assay.metrics._classwise import ClassBins, class_bins, classwise_ece, tace
+from assay.metrics._classwise import ClassBins, class_bins, class_tally, classwise_ece, tace
 from assay.metrics._evaluate import COVERAGES, METRICS, Metric, Survey, evaluate, positive_class, survey
 from assay.metrics._influence import (
     Influence,
@@ -111,6 +112,7 @@ __all__ = [
     "calibration_estimate",
     "calibration_part",
     "class_bins",
+    "class_tally",
     "classwise_ece",
     "confidence_gap",
     "coverage_at_risk",
@@ -153,4 +155,5 @@ __all__ = [
     "sweep_bins",
     "sweep_ece",
     "tace",
+    "tally",
 ]
