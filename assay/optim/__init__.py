@@ -1,0 +1,29 @@
+"""Optimizers, weight averaging and learning-rate schedules, each usable alone in anybody's loop."""
+
+from assay.optim._averaging import WeightAverage, ema, recompute_batch_norm, swa
+from assay.optim._sam import SAM, frozen_statistics
+from assay.optim._schedules import (
+    Schedule,
+    constant,
+    cosine,
+    cosine_then_swa,
+    cyclical,
+    linear_to_swa,
+    multistep,
+)
+
+__all__ = [
+    "SAM",
+    "Schedule",
+    "WeightAverage",
+    "constant",
+    "cosine",
+    "cosine_then_swa",
+    "cyclical",
+    "ema",
+    "frozen_statistics",
+    "linear_to_swa",
+    "multistep",
+    "recompute_batch_norm",
+    "swa",
+]

@@ -1,0 +1,126 @@
+"""Scores: their definitions, what they refuse, and TrustScore against a plain search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from assay import Predictions, evaluate
+from assay.arrays import InputError
+from assay.scores import (
+    SCORES,
+    energy,
+    margin,
+    max_logit,
+    max_probability,
+    negative_entropy,
+    outcomes_by,
+    trust_score,
+)
+
+
+def test_scores_of_logits_are_their_definitions(predictions):
+    z = predictions.values.double()
+    p = z.softmax(1)
+    top = p.topk(2, 1).values
+    expected = {
+        "max_probability": top[:, 0],
+        "margin": top[:, 0] - top[:, 1],
+        "entropy": -torch.special.entr(p).sum(1),
+        "energy": z.logsumexp(1),
+        "max_logit": z.amax(1),
+    }
+    assert list(SCORES) == list(expected)
+    for name, score in SCORES.items():
+        assert score(predictions).dtype == torch.float64
+        assert torch.allclose(score(predictions), expected[name], atol=1e-6)
+
+
+def test_margin_keeps_its_digits_between_two_classes_that_share_nearly_all():
+    p = Predictions.from_logits(torch.tensor([[10.0 + 1e-9, 10.0, -30.0]], dtype=torch.float64), [0])
+    assert margin(p).item() == pytest.approx(0.5e-9, rel=1e-5)
+
+
+def test_scores_of_probabilities():
+    p = Predictions.from_probabilities([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]], [0, 0])
+    assert max_probability(p).tolist() == [0.5, 1]
+    assert margin(p).tolist() == [0, 1]
+    assert negative_entropy(p).tolist() == pytest.approx([-np.log(2), 0])
+    for score in (energy, max_logit):
+        with pytest.raises(InputError, match="needs logits"):
+            score(p)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_feeds_the_ranking_metrics(name, predictions):
+    found = evaluate(outcomes_by(SCORES[name], predictions))
+    assert found["accuracy"] == evaluate(predictions)["accuracy"]
+    assert 0.5 < found["auroc"] <= 1
+    assert ("ece" in found) == (name == "max_probability")
+
+
+def test_a_score_keeps_ids_and_group(predictions):
+    assert np.array_equal(outcomes_by(energy, predictions).ids, predictions.ids)
+
+
+def clouds(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes on a line, the last one small."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n, p=[0.5, 0.4, 0.1])
+    return rng.normal(size=(n, 5)) + 2 * labels[:, None], labels
+
+
+@pytest.mark.parametrize("neighbor", [1, 2])
+def test_trust_score_is_the_ratio_of_distances(neighbor):
+    x, y = clouds(200, 0)
+    points, answers = clouds(30, 1)
+    found = trust_score(x, y, n_classes=3, neighbor=neighbor).ratio(points, answers)
+    for point, answer, score in zip(points, answers, found.tolist(), strict=True):
+        distance = [np.sort(np.linalg.norm(x[y == c] - point, axis=1))[neighbor - 1] for c in range(3)]
+        own = distance.pop(answer)
+        assert score == pytest.approx(min(distance) / (own + 1e-12))
+
+
+def test_trust_score_tells_right_from_wrong_answers():
+    x, y = clouds(500, 0)
+    points, labels = clouds(300, 1)
+    score = trust_score(x, y, n_classes=3)
+    assert score.ratio(points, labels).median() > 1 > score.ratio(points, (labels + 1) % 3).median()
+
+
+def test_the_density_filter_drops_the_farthest_of_each_class():
+    x, y = clouds(400, 2)
+    kept = trust_score(x, y, n_classes=3, alpha=0.1, k=10).classes
+    for label, members in enumerate(kept):
+        own = x[y == label]
+        radius = np.sort(np.linalg.norm(own[:, None] - own, axis=2), axis=1)[:, 9]  # the tenth, itself the first
+        assert len(members) == pytest.approx(0.9 * len(own), abs=1)
+        assert {tuple(m) for m in members} == {tuple(m) for m in own[np.argsort(radius)[: len(members)]]}
+
+
+def test_trust_score_is_a_score_of_predictions_with_features():
+    x, y = clouds(300, 0)
+    points, labels = clouds(40, 1)
+    logits = np.random.default_rng(0).normal(size=(40, 3))
+    score = trust_score(x, y, n_classes=3)
+    p = Predictions.from_logits(logits, labels, features=points)
+    assert torch.equal(score(p), score.ratio(points, logits.argmax(1)))
+    assert len(outcomes_by(score, p)) == 40
+    with pytest.raises(InputError, match="needs predictions with features"):
+        score(Predictions.from_logits(logits, labels))
+
+
+def test_trust_score_is_finite_on_its_own_training_points_and_zero_for_an_unseen_class():
+    x, y = clouds(100, 0)
+    score = trust_score(x, y, n_classes=4, alpha=0.1)
+    assert score.ratio(x, y).isfinite().all()
+    assert score.ratio(x[:5], np.full(5, 3)).tolist() == [0] * 5
+
+
+def test_trust_score_refuses_one_class_and_a_share_of_one():
+    x, y = clouds(20, 0)
+    with pytest.raises(InputError, match="all training samples are of class 1"):
+        trust_score(x, np.ones(20, dtype=int), n_classes=3)
+    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\), got 1"):
+        trust_score(x, y, n_classes=3, alpha=1)
