@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import torch
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
@@ -22,6 +24,7 @@ from assay.files import Columns
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
 from assay.report import jsons, terminal
+from assay.selective import choose_threshold
 
 app = App(name="assay", help=assay.__doc__, version=assay.__version__, help_format="plaintext")
 Named = Annotated[Columns, Parameter(name="*")]
@@ -162,6 +165,76 @@ def calibrate_command(
     Console().print(terminal.calibrators_view(judged, judged_on))
 
 
+@app.command(name="threshold")
+def threshold_command(
+    held_out: Path,
+    *,
+    risk: float | None = None,
+    coverage: float | None = None,
+    error_cost: float | None = None,
+    confidence: float = 0.95,
+    mapping: Annotated[Path | None, Parameter(name="--map")] = None,
+    columns: Named = Columns(),  # noqa: B008 (frozen)
+    json: Path | None = None,
+) -> None:
+    """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
+
+    Parameters
+    ----------
+    held_out
+        Predictions that neither the model nor the map were fitted on.
+    risk
+        At most this share of errors among the accepted; .01 where nothing else is asked for.
+    coverage
+        Accept this share of inputs instead.
+    error_cost
+        Or weigh: an accepted error costs as much as this many reviews.
+    confidence
+        How sure the bound must be.
+    mapping
+        A map to apply first, as `assay calibrate --save` writes it.
+    json
+        Write the threshold and its figures to this file.
+    """
+    rows = files.read(held_out, columns)
+    rows = rows if mapping is None else maps.apply(maps.load(mapping), rows)
+    found = choose_threshold(rows, risk=risk, coverage=coverage, error_cost=error_cost, confidence=confidence)
+    Console().print(terminal.threshold_view(found))
+    if json is not None:
+        jsons.write_json(found, json)
+
+
+@app.command(name="export")
+def export_command(
+    model: Path,
+    *,
+    mapping: Annotated[Path, Parameter(name="--map")],
+    out: Path,
+    threshold: float | None = None,
+    output: str | None = None,
+) -> None:
+    """Put a map and a threshold into an ONNX model, and check the result before it is written.
+
+    Parameters
+    ----------
+    model
+        An ONNX file that gives logits.
+    mapping
+        A map, as `assay calibrate --save` writes it.
+    out
+        The file to write.
+    threshold
+        Accept what is at least this confident; without it everything is.
+    output
+        The name of the logits, if the model has several outputs.
+    """
+    from assay import deploy
+
+    loaded, example = maps.load(mapping), deploy.random_inputs(model)
+    deploy.calibrate_onnx(model, loaded, out, example=example, output=output, threshold=threshold)
+    Console().print(f"{out}: {loaded}; probabilities agree with torch on {len(next(iter(example.values())))} inputs")
+
+
 @app.command(name="list")
 def list_command(what: Literal["metrics", "calibrators"]) -> None:
     """Explain what there is, a line each.
@@ -207,6 +280,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # an arrow that the terminal cannot show is no reason to fail
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(1)  # rows are worked through in cache-sized pieces, too small for threads to share
     try:
         app(sys.argv[1:], print_error=False, exit_on_error=False)
     except (InputError, CycloptsError) as problem:

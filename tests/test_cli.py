@@ -13,7 +13,9 @@ from conftest import gaussian_predictions
 
 from assay import Predictions, audit, cli, files, maps
 from assay.calibrators import CALIBRATORS
+from assay.deploy import export_onnx
 from assay.metrics import METRICS
+from assay.selective import choose_threshold
 
 
 @pytest.fixture
@@ -214,7 +216,7 @@ def test_calibrate_all_shows_both_axes_of_the_whole_family(run, split):
     assert code == 0
     assert all(f" {name} " in out for name in CALIBRATORS)
     row = next(line for line in out.splitlines() if line.strip().startswith("histogram "))
-    assert row.split()[-2:] == ["better", "worse"]
+    assert row.split()[-3:] == ["·", "▲", "▼"]
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -249,6 +251,42 @@ def test_calibrate_refuses_what_makes_no_sense(run, split, tmp_path, words, mess
 
 def test_in_sample_is_possible_when_said(run, split):
     assert run("calibrate", split[0], "--apply", split[0], "--in-sample")[0] == 0
+
+
+def test_threshold_says_what_it_promises(run, split, tmp_path):
+    mapping = tmp_path / "map.json"
+    run("calibrate", split[0], "--save", mapping)
+    code, out, _ = run("threshold", split[1], "--map", mapping, "--risk", "0.1", "--json", tmp_path / "t.json")
+    found = json.loads((tmp_path / "t.json").read_text())
+    assert code == 0
+    assert "at most, at 95% confidence" in out
+    assert f"{found['accepted']:,} of 2,000" in out
+    assert found["guaranteed_risk"] == 0.1
+    expected = choose_threshold(maps.apply(maps.load(mapping), files.read(split[1])), risk=0.1)
+    assert found["value"] == pytest.approx(expected.value, abs=1e-12)
+
+
+def test_threshold_says_why_there_is_none(run, split):
+    code, out, _ = run("threshold", split[1], "--risk", "0.0001")
+    assert code == 0
+    assert "No threshold keeps the promise" in out
+    assert "takes 29956 samples" in " ".join(out.split())
+
+
+def test_export_puts_a_map_into_an_onnx_model(run, split, tmp_path):
+    run("calibrate", split[0], "--save", tmp_path / "map.json")
+    export_onnx(torch.nn.Linear(6, 5), None, tmp_path / "plain.onnx", example=torch.randn(8, 6))
+    words = ["export", tmp_path / "plain.onnx", "--map", tmp_path / "map.json", "--out", tmp_path / "out.onnx"]
+    code, _, err = run(*words)
+    assert code == 2
+    assert "say which holds the logits" in err
+    code, out, _ = run(*words, "--output", "logits", "--threshold", "0.9")
+    assert code == 0
+    assert "probabilities agree with torch" in " ".join(out.split())
+    (tmp_path / "bad.onnx").write_text("not that")
+    code, _, err = run("export", tmp_path / "bad.onnx", *words[2:])
+    assert code == 2
+    assert "is no ONNX model" in err
 
 
 def test_list_calibrators_explains_each(run):

@@ -154,7 +154,8 @@ def test_cost_weighs_errors_against_reviews():
     assert cost[0] == pytest.approx(cost[1], rel=0.01)
     assert t.guaranteed_risk > t.observed_risk
     assert choose_threshold(outcomes, error_cost=0.5).coverage == 1
-    assert "reviewing everything" in choose_threshold(outcomes, error_cost=1e6).reason
+    hopeless = Outcomes.from_scores(outcomes.confidence[:100], torch.zeros(100, dtype=torch.bool))
+    assert "reviewing everything" in choose_threshold(hopeless, error_cost=2).reason
 
 
 def test_any_score_can_be_thresholded():

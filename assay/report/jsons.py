@@ -10,11 +10,15 @@ from pathlib import Path
 from assay.auditing import Audit
 from assay.comparing import Comparison
 from assay.files import replacing
+from assay.selective import Threshold
 
 
-def write_json(results: dict[str, Audit] | Comparison, file: Path) -> None:
-    """Write one comparison, or audits by the name of their model."""
-    if isinstance(results, Comparison):
+def write_json(results: dict[str, Audit] | Comparison | Threshold, file: Path) -> None:
+    """Write one comparison, one threshold, or audits by the name of their model."""
+    if isinstance(results, Threshold):
+        derived = {"coverage": results.coverage, "observed_risk": results.observed_risk, "workload": results.workload}
+        content = asdict(results) | derived | {"verdict": str(results)}
+    elif isinstance(results, Comparison):
         content = asdict(results) | {"verdict": str(results)}
         for key, difference in results.differences.items():
             content["differences"][key]["difference"] = difference.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from math import isnan
+from math import inf, isnan
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -12,8 +12,9 @@ from rich.text import Text
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Verdict
-from assay.maps import Map
+from assay.maps import Fit, Map
 from assay.metrics import METRICS, Interval, Metric
+from assay.selective import Threshold
 
 SHOWN: dict[str, Metric] = METRICS | {
     "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score")
@@ -36,6 +37,7 @@ HEADLINE = (
 IN_GROUPS = ("accuracy", "ece", "auroc", "aurc")
 ARROWS = {"higher": "↑", "lower": "↓", "-": " "}
 PLAIN = ("nll", "brier", "mean_entropy", "nll_calibration", "nll_refinement")  # no shares, so not in per cent
+COLORS = {"better": "green", "worse": "red"}
 ABREAST = 3  # models in one table
 
 
@@ -74,16 +76,44 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
 
 def calibrators_view(judged: dict[str, tuple[Map, Comparison]], judged_on: str) -> RenderableType:
     """Before and after on both axes and the verdict, for each calibrator."""
-    keys = ("ece", "auroc", "aurc")
-    table = _grid("calibrator", *keys, "calibration", "refinement")
+    keys = ("accuracy", "ece", "auroc", "aurc")
+    table = _grid("calibrator", *keys, "A", "C", "R")
     first = next(iter(judged.values()))[1]
     table.add_row("none", *(_number(key, first[key].a) if key in first.differences else "" for key in keys))
     for name, (_, comparison) in judged.items():
         shown = [_number(key, comparison[key].b) if key in comparison.differences else "" for key in keys]
-        verdicts = {verdict.axis: _word(verdict) for verdict in comparison.verdicts}
-        table.add_row(name, *shown, verdicts["calibration"], verdicts["refinement"])
-    fits = Text("\n").join(Text(f"{name}: {mapping}; {mapping.fit}") for name, (mapping, _) in judged.items())
-    return Group(table, Text(f"Judged on {judged_on}.", "bold"), fits)
+        marks = {verdict.axis: _mark(verdict) for verdict in comparison.verdicts}
+        table.add_row(name, *shown, *(marks[axis] for axis in ("accuracy", "calibration", "refinement")))
+    legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · no difference"
+    parts: list[RenderableType] = [table, Text(f"Judged on {judged_on}.", "bold"), Text(legend, "dim")]
+    if len(judged) == 1:
+        [(mapping, comparison)] = judged.values()
+        parts += [*map(_verdict, comparison.verdicts), Text(f"  map: {mapping}\n  fit: {mapping.fit}")]
+    parts += [_candidates(name, mapping.fit) for name, (mapping, _) in judged.items() if mapping.fit.chosen_from]
+    return Group(*parts)
+
+
+def _candidates(name: str, fit: Fit) -> Table:
+    table = _grid(f"{name} chose among", "NLL", "behind the best", "standard error")
+    for candidate in fit.chosen_from:
+        table.add_row(candidate.name, f"{candidate.loss:.4f}", f"{candidate.behind:.5f}", f"{candidate.error:.5f}")
+    return table
+
+
+def threshold_view(threshold: Threshold) -> RenderableType:
+    """What to accept, what that promises, and how much is left for people."""
+    if not threshold.accepted:
+        return Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")
+    table = _grid("accept what is at least", _score(threshold.value))
+    table.add_row("errors among the accepted, seen", _number("risk", threshold.observed_risk))
+    table.add_row(f"at most, at {threshold.confidence:.0%} confidence", _number("risk", threshold.guaranteed_risk))
+    table.add_row("inputs accepted", f"{_number('', threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
+    table.add_row("left for review", _number("", threshold.workload))
+    return table
+
+
+def _score(value: float) -> str:
+    return "anything" if value == -inf else f"{value:.6g}"
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
@@ -137,7 +167,11 @@ def _verdict(verdict: Verdict) -> Text:
 
 
 def _word(verdict: Verdict) -> Text:
-    return Text(verdict.word, {"better": "green", "worse": "red"}.get(verdict.word, ""))
+    return Text(verdict.word, COLORS.get(verdict.word, ""))
+
+
+def _mark(verdict: Verdict) -> Text:
+    return Text({"better": "▲", "worse": "▼"}.get(verdict.word, "·"), COLORS.get(verdict.word, ""))
 
 
 def _without_interval(audit: Audit, keys: Collection[str]) -> str:

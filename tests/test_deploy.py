@@ -1,0 +1,154 @@
+"""What is shipped says what was calibrated: in torch, in ONNX, in scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from conftest import gaussian_predictions
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
+
+from assay import evaluate, maps
+from assay.arrays import InputError
+from assay.calibrators import CALIBRATORS, auto, histogram, temperature
+from assay.deploy import CalibratedClassifier, calibrate_onnx, calibrated, export_onnx
+from assay.predictions import Predictions
+from assay.selective import choose_threshold
+
+HELD_OUT, TEST = gaussian_predictions(2000, 4, seed=0), gaussian_predictions(500, 4, seed=1)
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_a_calibrated_module_gives_what_the_map_gives(name):
+    mapping = CALIBRATORS[name](HELD_OUT)
+    given = calibrated(nn.Identity(), mapping, threshold=0.8)(TEST.logits)
+    expected = maps.apply(mapping, TEST).outcomes()
+    assert torch.allclose(given.confidence.double(), expected.confidence, atol=1e-6)
+    assert torch.equal(given.logits.argmax(1) == TEST.labels, expected.correct)
+    assert torch.equal(given.accept, expected.confidence >= 0.8)
+
+
+def test_without_a_threshold_all_is_accepted():
+    assert calibrated(nn.Identity(), None)(TEST.logits).accept.all()
+    assert not calibrated(nn.Identity(), None, choose_threshold(HELD_OUT[:20], risk=0.01))(TEST.logits).accept.any()
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 3 * self.layers(x)
+
+
+def run(file, **inputs):
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(str(file))
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs), strict=True)), session
+
+
+@pytest.mark.parametrize("name", ["temperature", "matrix", "ensemble_temperature", "temperature_histogram", "isotonic"])
+def test_an_exported_file_agrees_with_torch_at_any_batch_size(name, tmp_path):
+    torch.manual_seed(0)
+    model, mapping = Small().eval(), CALIBRATORS[name](HELD_OUT)
+    export_onnx(
+        model, mapping, tmp_path / "m.onnx", example=torch.randn(8, 1, 4, 4), threshold=0.7, metadata={"data": "none"}
+    )
+    x = torch.randn(33, 1, 4, 4)
+    with torch.no_grad():
+        expected = calibrated(model, mapping, 0.7)(x)
+    found, session = run(tmp_path / "m.onnx", input=x.numpy())
+    assert list(found) == ["logits", "probabilities", "confidence", "accept"]
+    close = np.abs(found["confidence"] - 0.7) > 1e-5
+    assert found["probabilities"] == pytest.approx(expected.probabilities.numpy(), abs=1e-5)
+    assert np.array_equal(found["accept"][close], expected.accept.numpy()[close])
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["map"] == str(mapping)
+    assert about["threshold"] == "0.7"
+    assert about["data"] == "none"
+
+
+def test_a_file_that_disagrees_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("assay.deploy._onnx.TOLERANCE", -1.0)
+    (tmp_path / "m.onnx").write_text("old")
+    with pytest.raises(RuntimeError, match="was not written"):
+        export_onnx(Small(), temperature(HELD_OUT), tmp_path / "m.onnx", example=torch.randn(8, 1, 4, 4))
+    assert (tmp_path / "m.onnx").read_text() == "old"
+
+
+def test_a_map_is_added_to_a_finished_onnx_model(tmp_path):
+    model, mapping = Small().eval(), histogram(HELD_OUT)
+    export_onnx(model, None, tmp_path / "plain.onnx", example=torch.randn(8, 1, 4, 4))
+    x = torch.randn(20, 1, 4, 4)
+    with pytest.raises(InputError, match="several outputs"):
+        calibrate_onnx(tmp_path / "plain.onnx", mapping, tmp_path / "m.onnx", example={"input": x.numpy()})
+    calibrate_onnx(
+        tmp_path / "plain.onnx",
+        mapping,
+        tmp_path / "m.onnx",
+        example={"input": x.numpy()},
+        output="logits",
+        threshold=0.5,
+    )
+    fresh = torch.randn(7, 1, 4, 4)
+    found, _ = run(tmp_path / "m.onnx", input=fresh.numpy())
+    with torch.no_grad():
+        expected = calibrated(model, mapping, 0.5)(fresh)
+    assert found["probabilities"] == pytest.approx(expected.probabilities.numpy(), abs=1e-5)
+    assert found["logits"] == pytest.approx(expected.logits.numpy(), abs=1e-5)
+
+
+def blobs(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    x = rng.normal(size=(n, 8))
+    x[:, :3] += 1.2 * np.eye(3)[y]
+    return np.repeat(x, 2, 1), np.array(["a", "b", "c"])[y]  # doubled features: naive Bayes is over-confident
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "isotonic", "auto"])
+def test_an_overconfident_estimator_is_mended(name):
+    (x, y), (u, v) = blobs(2000, 0), blobs(2000, 1)
+    plain = GaussianNB().fit(x, y)
+    model = CalibratedClassifier(GaussianNB(), calibrator=name).fit(x, y)
+    labels = np.searchsorted(model.classes_, v)
+    before, after = (
+        evaluate(Predictions.from_probabilities(m.predict_proba(u), labels))["ece"] for m in (plain, model)
+    )
+    assert after < before / 2
+    assert model.score(u, v) > 0.99 * plain.score(u, v)
+
+
+def test_a_fitted_estimator_is_taken_as_it_is():
+    (x, y), (u, v) = blobs(500, 0), blobs(500, 1)
+    plain = GaussianNB().fit(x, y)
+    model = CalibratedClassifier(plain, cv="prefit").fit(u, v)
+    assert model.estimator_ is plain
+    assert np.array_equal(model.predict(x), plain.predict(x))
+
+
+def test_zero_probabilities_of_trees_are_no_obstacle():
+    x, y = blobs(400, 0)
+    model = CalibratedClassifier(RandomForestClassifier(5, max_depth=2, random_state=0)).fit(x, y)
+    assert np.isfinite(model.predict_proba(x)).all()
+
+
+def test_an_unknown_calibrator_is_named():
+    with pytest.raises(InputError, match="unknown calibrator 'tmp'"):
+        CalibratedClassifier(LogisticRegression(), calibrator="tmp").fit(*blobs(50, 0))
+
+
+@pytest.mark.filterwarnings("ignore:no finite temperature")  # some of their data are told apart without an error
+@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), cv=3)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def test_auto_is_a_calibrator_like_the_others():
+    assert CALIBRATORS["auto"] is auto
