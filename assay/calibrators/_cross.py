@@ -29,7 +29,7 @@ def cross_validated(
 
 
 def simplest(losses: Floats) -> int:
-    """Of columns [folds, m], simplest first, the first within one standard error of the best."""
+    """Of columns [n, m], simplest first, the first within one standard error of the best; rows are folds or samples."""
     behind = losses - losses[:, [losses.mean(0).argmin()]]
     error = behind.std(0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else 0 * behind[0]
     return int((behind.mean(0) <= error).argmax())

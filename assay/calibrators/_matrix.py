@@ -20,8 +20,8 @@ from assay.maps import Affine, Fit, features
 from assay.metrics import Floats
 from assay.predictions import Predictions
 
-RIDGES = tuple(10.0 ** np.arange(1, -6, -0.5))
-FOLDS = 5
+RIDGES = tuple(10.0 ** np.arange(1, -6, -1))
+FOLDS = 3
 ROWS = 5000  # by which steps are scaled
 
 
@@ -45,18 +45,22 @@ def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bo
     whole = _Rows(x.float() if x.element_size() < 4 else x, held_out.labels)
     folds = min(FOLDS, len(held_out))
     number = torch.arange(len(held_out), device=x.device) % folds
-    pairs = [(_Descent(whole[number != f], 1 / cooled.t, free_diagonal), whole[number == f]) for f in range(folds)]
-    losses: list[list[float]] = []
+    curvature = _curvature(whole.x, 1 / cooled.t)
+    drawn = torch.ones(x.shape[1], x.shape[1] + 1, dtype=torch.float64, device=x.device)
+    if free_diagonal:
+        drawn[:, :-1].fill_diagonal_(0)
+    pairs = [(_Descent(whole[number != f], curvature, drawn), whole[number == f]) for f in range(folds)]
+    losses: list[Tensor] = []
     for ridge in RIDGES:
         for descent, _ in pairs:
             descent.to_optimum(ridge)
-        losses.append([left_out.nll(*descent.parameters) for descent, left_out in pairs])
-        if len(losses) > 1 and sum(losses[-1]) > sum(losses[-2]):
+        losses.append(torch.cat([left_out.nll(*descent.parameters) for descent, left_out in pairs]))
+        if len(losses) > 1 and losses[-1].sum() > losses[-2].sum():
             break  # weaker ones only overfit more
-    descent = _Descent(whole, 1 / cooled.t, free_diagonal)
-    descent.to_optimum(RIDGES[simplest(np.array(losses).T)], precision=1e-9)
+    descent = _Descent(whole, curvature, drawn)
+    descent.to_optimum(RIDGES[simplest(torch.stack(losses, 1).cpu().numpy())], precision=1e-9)
     weight, bias = descent.parameters
-    after = whole.nll(weight, bias)
+    after = float(whole.nll(weight, bias).mean())
     fit = Fit("NLL", cooled.fit.before, after, cooled.fit.iterations + descent.iterations, len(held_out))
     return Affine(fit, weight, bias, of_log_probabilities)
 
@@ -72,10 +76,16 @@ class _Rows:
     def __getitem__(self, rows: Tensor) -> _Rows:
         return _Rows(self.x[rows], self.labels[rows])
 
-    def nll(self, weight: Tensor, bias: Tensor) -> float:
-        return self.nll_and_slope(weight, bias, with_slope=False)[0]
+    def nll(self, weight: Tensor, bias: Tensor) -> Tensor:
+        """Of each row, [n]."""
+        w, b = weight.to(self.x), bias.to(self.x)
+        losses = []
+        for chunk in arrays.row_chunks(*self.x.shape, device=self.x.device):
+            logits = torch.addmm(b, self.x[chunk], w.T)
+            losses.append(logits.logsumexp(1).double() - logits.gather(1, self.labels[chunk][:, None]).squeeze(1))
+        return torch.cat(losses)
 
-    def nll_and_slope(self, weight: Tensor, bias: Tensor, *, with_slope: bool = True) -> tuple[float, Tensor]:
+    def nll_and_slope(self, weight: Tensor, bias: Tensor) -> tuple[float, Tensor]:
         """Mean NLL, and its derivative by (W, b) [k, k + 1]."""
         n, k = self.x.shape
         w, b = weight.to(self.x), bias.to(self.x)
@@ -85,61 +95,73 @@ class _Rows:
             logits = torch.addmm(b, x, w.T)
             total = logits.logsumexp(1, keepdim=True)
             nll += float((total.double() - logits.gather(1, label)).sum())
-            if with_slope:
-                p = logits.sub_(total).exp_()
-                p.scatter_add_(1, label, torch.full_like(label, -1, dtype=p.dtype))
-                slope[:, :k] += p.T @ x
-                slope[:, k] += p.sum(0)
+            p = logits.sub_(total).exp_()
+            p.scatter_add_(1, label, torch.full_like(label, -1, dtype=p.dtype))
+            slope[:, :k] += p.T @ x
+            slope[:, k] += p.sum(0)
         return nll / n, slope / n
+
+
+@dataclass(frozen=True, eq=False)
+class _Curvature:
+    """That of NLL by (W, b), as if the covariance of the classes and that of x were independent: a Kronecker product.
+
+    It depends on the probabilities alone, so that of all rows serves for each fold.
+    """
+
+    scale: float  # of the identity that W starts from
+    unit: float  # spread of x, by which W is measured
+    of_classes: Tensor  # [k] eigenvalues
+    to_classes: Tensor  # [k, k] eigenvectors
+    of_inputs: Tensor  # [k + 1] of x and 1
+    to_inputs: Tensor  # [k + 1, k + 1]
+
+
+def _curvature(x: Tensor, scale: float) -> _Curvature:
+    some = x[:: max(len(x) // ROWS, 1)].double()
+    unit, p = max(float(some.std()), 1e-30), (some * scale).softmax(1)
+    inputs = torch.cat([some / unit, torch.ones_like(p[:, :1])], 1)
+    of_classes, to_classes = torch.linalg.eigh(p.mean(0).diag() - p.T @ p / len(p))
+    of_inputs, to_inputs = torch.linalg.eigh(inputs.T @ inputs / len(p))
+    return _Curvature(scale, unit, of_classes.clamp(min=0), to_classes, of_inputs.clamp(min=0), to_inputs)
 
 
 class _Descent:
     """L-BFGS over the deviation of (W, b) from temperature scaling, each ridge starting where the last one ended.
 
-    Steps are scaled by the curvature as if the covariance of the classes and that of x were independent (a Kronecker
-    product), which leaves few of them to take.
+    Steps are scaled by the curvature, which leaves few of them to take.
     """
 
-    def __init__(self, rows: _Rows, scale: float, free_diagonal: bool):
-        n, k = rows.x.shape
-        some = rows.x[:: max(n // ROWS, 1)]
-        p = (some.double() * scale).softmax(1)
-        self.unit = max(float(some.double().std()), 1e-30)
-        inputs = torch.cat([some.double() / self.unit, torch.ones_like(p[:, :1])], 1)
-        self.of_classes, self.to_classes = torch.linalg.eigh(p.mean(0).diag() - p.T @ p / len(p))
-        self.of_inputs, self.to_inputs = torch.linalg.eigh(inputs.T @ inputs / len(p))
-        self.rows, self.scale, self.iterations = rows, scale, 0
-        self.deviation = torch.zeros(k, k + 1, dtype=torch.float64, device=rows.x.device)
-        self.drawn = torch.ones_like(self.deviation)
-        if free_diagonal:
-            self.drawn[:, :k].fill_diagonal_(0)
+    def __init__(self, rows: _Rows, curvature: _Curvature, drawn: Tensor):
+        self.rows, self.curvature, self.drawn, self.iterations = rows, curvature, drawn, 0
+        self.deviation = torch.zeros_like(drawn)
 
     @property
     def parameters(self) -> tuple[Tensor, Tensor]:
-        k = len(self.deviation)
-        weight = self.deviation[:, :k] / self.unit
-        return weight + self.scale * torch.eye(k, dtype=weight.dtype, device=weight.device), self.deviation[:, k]
+        weight = self.deviation[:, :-1] / self.curvature.unit
+        weight.diagonal().add_(self.curvature.scale)
+        return weight, self.deviation[:, -1]
 
-    def to_optimum(self, ridge: float, *, precision: float = 1e-6) -> None:
+    def to_optimum(self, ridge: float, *, precision: float = 1e-5) -> None:
         from scipy.optimize import minimize
 
-        step = (self.of_classes[:, None].clamp(min=0) * self.of_inputs.clamp(min=0) + ridge).rsqrt()
-        k = len(step)
+        c = self.curvature
+        step = (c.of_classes[:, None] * c.of_inputs + ridge).rsqrt()
 
         def place(scaled: Floats) -> Tensor:
             turned = torch.from_numpy(scaled).to(step).reshape(step.shape) * step
-            return torch.mm(self.to_classes, torch.mm(turned, self.to_inputs.T))
+            return torch.mm(c.to_classes, torch.mm(turned, c.to_inputs.T))
 
         def objective(scaled: Floats) -> tuple[float, Floats]:
             self.deviation = place(scaled)
             nll, slope = self.rows.nll_and_slope(*self.parameters)
-            slope[:, :k] /= self.unit
+            slope[:, :-1] /= c.unit
             slope += ridge * self.drawn * self.deviation
             penalty = ridge / 2 * float((self.drawn * self.deviation.square()).sum())
-            turned = (self.to_classes.T @ slope @ self.to_inputs) * step
+            turned = (c.to_classes.T @ slope @ c.to_inputs) * step
             return nll + penalty, turned.view(-1).cpu().numpy()
 
-        start = ((self.to_classes.T @ self.deviation @ self.to_inputs) / step).view(-1).cpu().numpy()
+        start = ((c.to_classes.T @ self.deviation @ c.to_inputs) / step).view(-1).cpu().numpy()
         found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"ftol": precision, "maxiter": 200})
         self.deviation = place(found.x)
         self.iterations += int(found.nfev)

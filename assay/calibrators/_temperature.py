@@ -22,7 +22,7 @@ from assay.predictions import Outcomes, Predictions
 SPAN = 1e6  # temperatures are looked for from 1 / SPAN to SPAN times the spread of the logits
 FAR = -1e12
 SUBSAMPLE = 2**20  # elements that decide where the search over all of them starts
-SMALL = 2**22  # elements up to which every look is in double precision; beyond, only those near the optimum
+SMALL = 2**19  # elements up to which every look is in double precision; beyond, only those near the optimum
 
 
 def temperature(held_out: Predictions) -> Temperature:

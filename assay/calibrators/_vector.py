@@ -21,7 +21,7 @@ from assay.predictions import Predictions
 
 RIDGES = 10.0 ** np.arange(1, -7, -1)
 FOLDS = 5
-ROWS = 10_000  # by which the curvature, and with it the ridge, is judged
+ROWS = 5_000  # by which the curvature, and with it the ridge, is judged
 
 
 def vector(held_out: Predictions) -> Affine:
@@ -47,7 +47,7 @@ def vector(held_out: Predictions) -> Affine:
             deviation = deviation + step
         else:
             value = new
-            step = np.linalg.solve(curvature + ridge * np.eye(2 * k), here.slope * unit / here.n + ridge * deviation)
+            step = curvature.step(here.slope * unit / here.n + ridge * deviation, ridge)
             deviation = deviation - step
         iterations += 1
     weight, bias = torch.from_numpy((start + unit * deviation).reshape(2, k))
@@ -55,20 +55,33 @@ def vector(held_out: Predictions) -> Affine:
     return Affine(fit, weight, bias, of_log_probabilities=False)
 
 
-def _ridge(sample: Predictions, start: Floats, unit: Floats) -> tuple[float, Floats]:
-    """The strongest ridge within a standard error of the least cross-validated NLL; the curvature of the whole."""
+def _ridge(sample: Predictions, start: Floats, unit: Floats) -> tuple[float, _Curvature]:
+    """The strongest ridge within a standard error of the least cross-validated NLL; the curvature of the whole.
+
+    Curvature depends on the probabilities alone, so that of all folds serves for each.
+    """
     folds = [sample[fold::FOLDS] for fold in range(min(FOLDS, len(sample)))]
     parts = [_sums(fold, start, curved=True) for fold in folds]
     n, slope, hessian = sum(p.n for p in parts), sum(p.slope for p in parts), sum(p.hessian for p in parts)
+    size, direction = torch.linalg.eigh(torch.from_numpy(hessian / n * unit * unit[:, None]))
+    curvature = _Curvature(size.numpy().clip(0), direction.numpy())
     nll = np.zeros((len(folds), len(RIDGES)))
     for row, fold, part in zip(nll, folds, parts, strict=True):
-        rest = max(n - part.n, 1)
-        size, direction = np.linalg.eigh((hessian - part.hessian) / rest * unit * unit[:, None])
-        along = direction.T @ ((slope - part.slope) / rest * unit)
+        without = (slope - part.slope) / max(n - part.n, 1) * unit
         for i, ridge in enumerate(RIDGES):
-            step = direction @ (along / (size.clip(0) + ridge))
-            row[i] = _sums(fold, start - unit * step, curved=False).nll / part.n
-    return float(RIDGES[simplest(nll)]), hessian / n * unit * unit[:, None]
+            place = start - unit * curvature.step(without, ridge)
+            row[i] = _sums(fold, place, curved=False, sloped=False).nll / part.n
+    return float(RIDGES[simplest(nll)]), curvature
+
+
+@dataclass(frozen=True)
+class _Curvature:
+    size: Floats  # [2 k] eigenvalues
+    direction: Floats  # [2 k, 2 k]
+
+    def step(self, slope: Floats, ridge: float) -> Floats:
+        """(H + ridge)^-1 slope."""
+        return self.direction @ (self.direction.T @ slope / (self.size + ridge))
 
 
 @dataclass(frozen=True)
@@ -77,11 +90,11 @@ class _Sums:
 
     n: int
     nll: float
-    slope: Floats  # [2 k]
-    hessian: Floats  # [2 k, 2 k]; zeros where it was not asked for
+    slope: Floats  # [2 k]; zeros where it was not asked for
+    hessian: Floats  # [2 k, 2 k]; the same
 
 
-def _sums(rows: Predictions, parameters: Floats, *, curved: bool) -> _Sums:
+def _sums(rows: Predictions, parameters: Floats, *, curved: bool, sloped: bool = True) -> _Sums:
     n, k = rows.values.shape
     nll, slope, hessian = 0.0, torch.zeros(2, k, dtype=torch.float64), torch.zeros(2 * k, 2 * k, dtype=torch.float64)
     for chunk in arrays.row_chunks(n, k, device=rows.values.device):
@@ -92,6 +105,8 @@ def _sums(rows: Predictions, parameters: Floats, *, curved: bool) -> _Sums:
         logits = torch.addcmul(bias, x, weight)
         total = logits.logsumexp(1, keepdim=True)
         nll += float((total.double() - logits.gather(1, label)).sum())
+        if not sloped:
+            continue
         p = logits.sub_(total).exp_()
         if curved:
             hessian += _hessian(x, p).cpu()
