@@ -1,0 +1,110 @@
+"""The seeds' result tables as data, in natural units and under our names, to stand beside one's own.
+
+A csv file a table: `seed000_table2.csv` is table 2 of seed 000. `SOURCES` says what each shows, how the paper prints it
+and where the paper contradicts itself; a slip that belongs to one figure is in the figure's note. Figures are never
+corrected. A setting that is not our default stands in brackets after the name: `focal(gamma=5)`.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from math import isfinite
+
+from assay.arrays import InputError
+from assay.published._sources import SOURCES, Source
+
+COLUMNS = ("data", "network", "method", "calibrator", "score", "shift", "metric", "mean", "sd", "note")
+NAMES = COLUMNS[:7]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One printed number: the mean over runs and, where there is one, their standard deviation."""
+
+    seed: str
+    table: str
+    data: str
+    network: str
+    method: str
+    calibrator: str  # none where there is none
+    score: str
+    shift: str  # none on the test set itself; cifar10_c is the mean over all corruptions and severities
+    metric: str  # a key of METRICS, or temperature, the one that the calibrator found
+    mean: float
+    sd: float | None
+    note: str
+
+
+def load(seed: str | None = None) -> tuple[Figure, ...]:
+    """The figures of a seed, or of all, in the order of the papers.
+
+    >>> [f.mean for f in load("000") if (f.table, f.method, f.metric) == ("5", "fmfp", "ece")]
+    [0.0479, 0.0485]
+    """
+    seeds = sorted({source.seed for source in SOURCES})
+    if seed is not None and seed not in seeds:
+        raise InputError(f"unknown seed '{seed}'; there are {', '.join(seeds)}")
+    return tuple(figure for source in SOURCES if seed in (None, source.seed) for figure in _table(source))
+
+
+def read(file: Traversable, *, seed: str, table: str) -> tuple[Figure, ...]:
+    """The figures of a csv file with the columns `COLUMNS`."""
+    lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    header = next(lines, [])
+    if tuple(header) != COLUMNS:
+        raise InputError(f"{file.name}, row 1: the columns are {','.join(header)}, not {','.join(COLUMNS)}")
+    first: dict[tuple[str, ...], int] = {}
+    figures = []
+    for row, cells in enumerate(lines, start=2):
+        where = f"{file.name}, row {row}"
+        figures.append(_figure(cells, where, seed, table))
+        names = tuple(cells[: len(NAMES)])
+        if names in first:
+            raise InputError(f"{where}: the same figure as in row {first[names]}")
+        first[names] = row
+    return tuple(figures)
+
+
+def plain(name: str) -> str:
+    """The name without its settings.
+
+    >>> plain("focal(gamma=5)")
+    'focal'
+    """
+    return name.partition("(")[0]
+
+
+@cache
+def _table(source: Source) -> tuple[Figure, ...]:
+    return read(files("assay.published") / source.file, seed=source.seed, table=source.table)
+
+
+def _figure(cells: list[str], where: str, seed: str, table: str) -> Figure:
+    if len(cells) != len(COLUMNS):
+        raise InputError(f"{where}: {len(cells)} cells for {len(COLUMNS)} columns")
+    for column, cell in zip(NAMES, cells, strict=False):
+        if not cell.strip():
+            raise InputError(f"{where}: {column} is empty")
+    data, network, method, calibrator, score, shift, metric, mean, sd, note = cells
+    spread = _number(sd, f"{where}: sd") if sd else None
+    if spread is not None and spread < 0:
+        raise InputError(f"{where}: sd must be >= 0, got {sd}")
+    average = _number(mean, f"{where}: mean")
+    return Figure(seed, table, data, network, method, calibrator, score, shift, metric, average, spread, note)
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(f"{what} is no number: '{text}'") from None
+    if not isfinite(number):
+        raise InputError(f"{what} is not finite: '{text}'")
+    return number
+
+
+__all__ = ["COLUMNS", "SOURCES", "Figure", "Source", "load", "plain", "read"]
