@@ -7,12 +7,15 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.
 
 demo: .venv/installed
 	@mkdir -p demo
-	@$(BIN)/assay audit --json demo/audit.json
-	@$(BIN)/assay compare --json demo/compare.json
-	@echo "All numbers of the two tables are in demo/audit.json and demo/compare.json."
+	@$(BIN)/assay audit --json demo/audit.json --html demo/audit.html
+	@$(BIN)/assay compare --json demo/compare.json --html demo/compare.html
+	@$(BIN)/assay study run studies/quickstart.toml --out demo/runs --workers 2 --threads 1
+	@$(BIN)/assay study report studies/quickstart.toml --out demo/runs --to demo/study.md
+	@echo "demo/audit.html and demo/compare.html are pages to explore; demo/study.md holds the study's table."
 
 test: .venv/installed-dev lint
-	$(BIN)/pytest -n 2
+	@sh tests/install_chromium.sh
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -21,7 +24,7 @@ lint: .venv/installed-dev
 
 # The long simulations, and the frozen values of other libraries computed anew.
 verify: .venv/installed-dev .venv-bench/installed
-	$(BIN)/pytest -n 2 -m long
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m long
 	.venv-bench/bin/python benchmarks/frozen_values.py --check
 
 # How fast, as ratios against the other libraries in the same run.
@@ -31,7 +34,7 @@ bench: .venv-bench/installed
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) -e .
+	$(INSTALL) -e '.[train]'
 	@touch $@
 
 .venv/installed-dev: .venv/installed

@@ -1,20 +1,40 @@
 """Tell how far a classifier's confidence can be trusted, make it more trustworthy, and prove the difference."""
 
+from typing import TYPE_CHECKING, Any
+
 from assay.auditing import Audit, audit
 from assay.comparing import Comparison, compare
 from assay.metrics import evaluate
 from assay.predictions import Outcomes, Predictions
 from assay.selective import Threshold, choose_threshold
 
+if TYPE_CHECKING:
+    from assay.study import Study
+    from assay.training import Recipe, predict, train
+
 __all__ = [
     "Audit",
     "Comparison",
     "Outcomes",
     "Predictions",
+    "Recipe",
+    "Study",
     "Threshold",
     "audit",
     "choose_threshold",
     "compare",
     "evaluate",
+    "predict",
+    "train",
 ]
 __version__ = "0.1.0"
+_LATER = {"Recipe": "training", "predict": "training", "train": "training", "Study": "study"}
+
+
+def __getattr__(name: str) -> Any:
+    """What training needs is loaded when it is asked for."""
+    from importlib import import_module
+
+    if name in _LATER:
+        return getattr(import_module(f"assay.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'assay' has no attribute {name!r}")

@@ -23,10 +23,12 @@ from assay.comparing import compare
 from assay.files import Columns
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
-from assay.report import jsons, terminal
+from assay.report import jsons, page, terminal
 from assay.selective import choose_threshold
 
 app = App(name="assay", help=assay.__doc__, version=assay.__version__, help_format="plaintext")
+app.command("assay.cli_train:train_command", name="train", help="Train a network and write its predictions.")
+app.command("assay.cli_study:study_app", name="study", help="Run a study of many trainings, and tabulate it.")
 Named = Annotated[Columns, Parameter(name="*")]
 
 
@@ -35,6 +37,7 @@ def audit_command(
     *predictions: Path,
     columns: Named = Columns(),  # noqa: B008 (frozen)
     json: Path | None = None,
+    html: Path | None = None,
     everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
     seed: int = 0,
 ) -> None:
@@ -46,6 +49,8 @@ def audit_command(
         Files of predictions: .npz, .parquet or .csv.
     json
         Write all numbers to this file.
+    html
+        Write an interactive page to this file.
     everything
         Print every metric, not only the most used.
     seed
@@ -67,6 +72,8 @@ def audit_command(
     console.print(terminal.audit_view(audits, everything=everything))
     if json is not None:
         jsons.write_json(audits, json)
+    if html is not None:
+        page.audit_page(loaded, audits, html)
 
 
 @app.command(name="compare")
@@ -76,6 +83,7 @@ def compare_command(
     *,
     columns: Named = Columns(),  # noqa: B008 (frozen)
     json: Path | None = None,
+    html: Path | None = None,
     everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
 ) -> None:
     """Say whether the second model is better calibrated or ranks its errors better than the first, on the same samples.
@@ -90,6 +98,8 @@ def compare_command(
         Predictions of the model in question.
     json
         Write all numbers to this file.
+    html
+        Write an interactive page to this file.
     everything
         Print every metric, not only the most used.
     """
@@ -107,6 +117,8 @@ def compare_command(
     console.print(terminal.compare_view((a, b), comparison, everything=everything))
     if json is not None:
         jsons.write_json(comparison, json)
+    if html is not None:
+        page.compare_page(loaded, comparison, html)
 
 
 @app.command(name="calibrate")
@@ -236,7 +248,7 @@ def export_command(
 
 
 @app.command(name="list")
-def list_command(what: Literal["metrics", "calibrators"]) -> None:
+def list_command(what: Literal["metrics", "calibrators", "recipes", "networks", "data", "scores"]) -> None:
     """Explain what there is, a line each.
 
     Parameters
@@ -244,8 +256,24 @@ def list_command(what: Literal["metrics", "calibrators"]) -> None:
     what
         What to list.
     """
-    lines = {name: (calibrator.__doc__ or "").splitlines()[0] for name, calibrator in CALIBRATORS.items()}
-    Console().print(terminal.metrics_view() if what == "metrics" else terminal.lines_view("calibrator", lines))
+    Console().print(terminal.metrics_view() if what == "metrics" else terminal.lines_view(what, _lines(what)))
+
+
+def _lines(what: str) -> dict[str, str]:
+    from assay.data import DATA
+    from assay.networks import NETWORKS
+    from assay.recipes import RECIPES
+    from assay.scores import SCORES
+
+    if what == "recipes":
+        return {name: f"{recipe.epochs} epochs, batches of {recipe.batch_size}" for name, recipe in RECIPES.items()}
+    tables: dict[str, dict[str, Any]] = {
+        "calibrators": CALIBRATORS,
+        "networks": NETWORKS,
+        "data": DATA,
+        "scores": SCORES,
+    }
+    return {name: (found.__doc__ or "").splitlines()[0] for name, found in tables[what].items()}
 
 
 def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Callable[[Any], Map]]:

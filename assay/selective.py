@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, inf, log, log1p, nan
+from math import ceil, inf, log, log1p, log10, nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,10 +57,20 @@ class Threshold:
     def __str__(self) -> str:
         if not self.accepted:
             return f"accept nothing: {self.reason}"
-        return (
-            f"accept above {self.value:.4g}: at most {self.guaranteed_risk:.2%} errors on {self.coverage:.1%} of inputs"
-            f" at {self.confidence:.0%} confidence, {self.observed_risk:.2%} seen; {self.workload:.1%} left for review"
-        )
+        promise = f"at most {self.guaranteed_risk:.2%} errors on {self.coverage:.1%} of inputs"
+        rest = f"{self.observed_risk:.2%} seen; {self.workload:.1%} left for review"
+        return f"accept above {spelled(self.value)}: {promise} at {self.confidence:.0%} confidence, {rest}"
+
+
+def spelled(value: float) -> str:
+    """A score to read: a confidence with three digits of its distance from 1, any other with six.
+
+    >>> spelled(0.87654321), spelled(0.9999999514), spelled(-inf)
+    ('0.877', '0.9999999514', 'anything')
+    """
+    if value == -inf:
+        return "anything"
+    return f"{value:.{2 + ceil(-log10(1 - value))}f}" if 0.5 < value < 1 else f"{value:.6g}"
 
 
 def choose_threshold(

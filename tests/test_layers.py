@@ -23,6 +23,7 @@ LAYERS = [
     "confidnet recipes",
     "study",
     "report",
+    "cli_train cli_study",
     "cli",
     "__main__",
 ]

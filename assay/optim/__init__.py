@@ -4,6 +4,7 @@ from assay.optim._averaging import WeightAverage, ema, recompute_batch_norm, swa
 from assay.optim._sam import SAM, frozen_statistics
 from assay.optim._schedules import (
     Schedule,
+    by_epoch,
     constant,
     cosine,
     cosine_then_swa,
@@ -16,6 +17,7 @@ __all__ = [
     "SAM",
     "Schedule",
     "WeightAverage",
+    "by_epoch",
     "constant",
     "cosine",
     "cosine_then_swa",

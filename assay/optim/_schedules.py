@@ -1,15 +1,16 @@
 """Learning-rate schedules without state: the factor of the base rate at an epoch, so that resuming needs nothing.
 
 Epochs count from 0. A loop that sets the rate once an epoch passes whole numbers, one that sets it at every step
-fractions. Milestones are shares of the training, so that a recipe keeps its shape at any length; k / n is met exactly
-at epoch k of n. In a bare loop: `LambdaLR(optimizer, lambda epoch: schedule(epoch, epochs))`.
+fractions, which `by_epoch` rounds down. Milestones are shares of the training, so that a recipe keeps its shape at any
+length; k / n is met exactly at epoch k of n.
+In a bare loop: `LambdaLR(optimizer, lambda epoch: schedule(epoch, epochs))`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
-from math import cos, pi
+from math import cos, floor, pi
 
 Schedule = Callable[[float, int], float]
 """(epoch, epochs) -> factor."""
@@ -18,6 +19,15 @@ Schedule = Callable[[float, int], float]
 def constant(epoch: float, epochs: int) -> float:
     """The base rate throughout."""
     return 1.0
+
+
+def by_epoch(schedule: Schedule) -> Schedule:
+    """The schedule, but changing only from epoch to epoch in a loop that sets the rate at every step.
+
+    >>> by_epoch(cosine())(5.9, 10) == cosine()(5, 10)
+    True
+    """
+    return lambda epoch, epochs: schedule(floor(epoch), epochs)
 
 
 def multistep(at: Sequence[float], *, factor: float = 0.1) -> Schedule:

@@ -25,14 +25,14 @@ def write_json(results: dict[str, Audit] | Comparison | Threshold, file: Path) -
     else:
         content = {name: asdict(audit) | {"verdict": str(audit)} for name, audit in results.items()}
     with replacing(file) as stream:
-        stream.write(json.dumps(_plain(content), indent=1, allow_nan=False).encode())
+        stream.write(json.dumps(plain(content), indent=1, allow_nan=False).encode())
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and (isnan(value) or isinf(value)):
         return None if isnan(value) else str(value)
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from math import inf, isnan
+from math import isnan
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -14,7 +14,7 @@ from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Verdict
 from assay.maps import Fit, Map
 from assay.metrics import METRICS, Interval, Metric
-from assay.selective import Threshold
+from assay.selective import Threshold, spelled
 
 SHOWN: dict[str, Metric] = METRICS | {
     "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score")
@@ -65,9 +65,9 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
     keys = [key for key in comparison.differences if everything or key in HEADLINE]
     for key in _by_axis(table, keys):
         d = comparison[key]
-        change = ("+" if d.value > 0 else "") + _number(key, d.value)
+        change = ("+" if d.value > 0 else "") + number(key, d.value)
         p = "" if d.p_value is None else f"{d.p_value:.2g}"
-        table.add_row(_name(key), _number(key, d.a), _number(key, d.b), change, _bar(key, d.interval), p)
+        table.add_row(_name(key), number(key, d.a), number(key, d.b), change, span(key, d.interval), p)
     legend = Text(f"A = {names[0]}\nB = {names[1]}\n{comparison.n:,} samples. B against A:", "bold")
     untested = [key for key in keys if comparison[key].p_value is None]
     notes = _because({key: comparison[key].note for key in untested})
@@ -79,9 +79,9 @@ def calibrators_view(judged: dict[str, tuple[Map, Comparison]], judged_on: str) 
     keys = ("accuracy", "ece", "auroc", "aurc")
     table = _grid("calibrator", *keys, "A", "C", "R")
     first = next(iter(judged.values()))[1]
-    table.add_row("none", *(_number(key, first[key].a) if key in first.differences else "" for key in keys))
+    table.add_row("none", *(number(key, first[key].a) if key in first.differences else "" for key in keys))
     for name, (_, comparison) in judged.items():
-        shown = [_number(key, comparison[key].b) if key in comparison.differences else "" for key in keys]
+        shown = [number(key, comparison[key].b) if key in comparison.differences else "" for key in keys]
         marks = {verdict.axis: _mark(verdict) for verdict in comparison.verdicts}
         table.add_row(name, *shown, *(marks[axis] for axis in ("accuracy", "calibration", "refinement")))
     legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · no difference"
@@ -104,16 +104,12 @@ def threshold_view(threshold: Threshold) -> RenderableType:
     """What to accept, what that promises, and how much is left for people."""
     if not threshold.accepted:
         return Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")
-    table = _grid("accept what is at least", _score(threshold.value))
-    table.add_row("errors among the accepted, seen", _number("risk", threshold.observed_risk))
-    table.add_row(f"at most, at {threshold.confidence:.0%} confidence", _number("risk", threshold.guaranteed_risk))
-    table.add_row("inputs accepted", f"{_number('', threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
-    table.add_row("left for review", _number("", threshold.workload))
+    table = _grid("accept what is at least", spelled(threshold.value))
+    table.add_row("errors among the accepted, seen", number("risk", threshold.observed_risk))
+    table.add_row(f"at most, at {threshold.confidence:.0%} confidence", number("risk", threshold.guaranteed_risk))
+    table.add_row("inputs accepted", f"{number('', threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
+    table.add_row("left for review", number("", threshold.workload))
     return table
-
-
-def _score(value: float) -> str:
-    return "anything" if value == -inf else f"{value:.6g}"
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
@@ -136,8 +132,8 @@ def _model(audit: Audit, keys: Collection[str]) -> Table:
     table = _grid("metric", "value", "95 % interval", "noise floor")
     for key in _by_axis(table, [key for key in keys if key in audit.measurements]):
         m = audit[key]
-        floor = "" if m.floor is None else _number(key, m.floor)
-        table.add_row(_name(key), _number(key, m.value), _bar(key, m.interval), floor)
+        floor = "" if m.floor is None else number(key, m.floor)
+        table.add_row(_name(key), number(key, m.value), span(key, m.interval), floor)
     return table
 
 
@@ -211,16 +207,16 @@ def _cell(key: str, m: Measurement | None) -> Text:
     """Value, and under it the interval and the noise floor."""
     if m is None:
         return Text("–", "dim")
-    floor = [] if m.floor is None else [f"floor {_number(key, m.floor)}"]
-    under = [_bar(key, m.interval), *floor] if m.interval else floor
-    return Text("\n").join([Text(_number(key, m.value)), *(Text(line, "dim") for line in under)])
+    floor = [] if m.floor is None else [f"floor {number(key, m.floor)}"]
+    under = [span(key, m.interval), *floor] if m.interval else floor
+    return Text("\n").join([Text(number(key, m.value)), *(Text(line, "dim") for line in under)])
 
 
-def _bar(key: str, interval: Interval | None) -> str:
-    return "" if interval is None else f"{_number(key, interval.low).rstrip('%')} – {_number(key, interval.high)}"
+def span(key: str, interval: Interval | None) -> str:
+    return "" if interval is None else f"{number(key, interval.low).rstrip('%')} – {number(key, interval.high)}"
 
 
-def _number(key: str, value: float) -> str:
+def number(key: str, value: float) -> str:
     if isnan(value):
         return "undefined"
     if key in PLAIN:

@@ -1,0 +1,38 @@
+"""Families of curves over something that was varied: the epoch, a coefficient, the severity of a shift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.report.figures._style import look, metric_axis, plain
+from assay.report.statistics import Line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def epochs(lines: Sequence[Line], ax: Axes, *, metric: str) -> Axes:
+    """A metric epoch by epoch, with the spread over seeds as a band."""
+    for index, line in enumerate(lines):
+        style, mean, spread = look(index), np.array(line.mean), np.array(line.spread)
+        ax.plot(line.x, mean, color=style.color, ls=style.line, lw=1.6, label=line.name)
+        ax.fill_between(line.x, mean - spread, mean + spread, color=style.color, alpha=0.15, lw=0)
+    ax.set_xlabel("epoch")
+    metric_axis(ax, "y", metric)
+    ax.legend(frameon=False, fontsize="small")
+    return plain(ax)
+
+
+def sweep(lines: Sequence[Line], ax: Axes, *, varied: str, metric: str) -> Axes:
+    """A metric at each value tried of a coefficient, or at each severity of a shift, with its spread over seeds."""
+    for index, line in enumerate(lines):
+        style = look(index)
+        shape = f"{style.marker}{style.line}"
+        ax.errorbar(line.x, line.mean, line.spread, fmt=shape, color=style.color, ms=5, capsize=3, label=line.name)
+    ax.set_xlabel(varied)
+    metric_axis(ax, "y", metric)
+    ax.legend(frameon=False, fontsize="small")
+    return plain(ax)

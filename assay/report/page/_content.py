@@ -1,0 +1,73 @@
+"""What the charts of a page draw: curves thinned to what the eye can see, thresholds to what a slider can reach."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay import metrics
+from assay.metrics import Floats, Ranking
+from assay.predictions import Outcomes, Predictions
+from assay.report import statistics
+from assay.report.page._mistakes import said
+from assay.selective import Threshold, risk_bound, spelled
+
+Content = dict[str, object]
+STEPS = 200  # of the slider, each half a per cent of the samples or more
+CONFIDENCE = 0.95  # of the bound on the risk at a step
+MOST_CLASSES = 20  # whose confusion fits on a page
+
+
+def curves(outcomes: Outcomes) -> Content:
+    """Reliability, risk-coverage curve and densities."""
+    r = metrics.ranking(outcomes)
+    shown: Content = {
+        "selective": _short(asdict(statistics.selective(r))),
+        "densities": _short(asdict(statistics.densities(outcomes))),
+        "reliability": None,
+    }
+    if outcomes.is_probability:
+        found = statistics.reliability(metrics.equal_width(r))
+        columns = {name: getattr(found, name) for name in ("lower", "confidence", "low", "high")}
+        columns |= {name: getattr(found.bins, name) for name in ("upper", "accuracy", "weight")}
+        exact = {"count": found.bins.count.astype(int).tolist(), "few": found.few.tolist()}
+        shown["reliability"] = _short(columns) | exact
+    return shown
+
+
+def decisions(predictions: Predictions | Outcomes, outcomes: Outcomes, promises: list[Threshold]) -> Content:
+    """What is accepted at each step of the slider, from the most confident answers to all; promises are steps too."""
+    r = metrics.ranking(outcomes)
+    sizes = [*np.linspace(0, r.n, STEPS + 1)[1:], *(promise.accepted for promise in promises if promise.accepted)]
+    rows = np.unique(np.searchsorted(r.kept, sizes))
+    between = np.append((r.score[rows[:-1] - 1] + r.score[rows[:-1]]) / 2, -np.inf)
+    kept, wrong = r.kept[rows], r.wrong[rows]
+    start = next((promise.accepted for promise in promises if promise.accepted), r.n)
+    return {
+        "n": r.n,
+        "threshold": [spelled(float(value)) for value in between],
+        "kept": kept.astype(int).tolist(),
+        "wrong": wrong.astype(int).tolist(),
+        "bound": _short({"bound": risk_bound(wrong, kept, CONFIDENCE)})["bound"],
+        "start": int(np.searchsorted(kept, start)),
+        "confusion": _confusion(predictions, outcomes, r, rows),
+    }
+
+
+def _confusion(p: Predictions | Outcomes, outcomes: Outcomes, r: Ranking, rows: NDArray[np.int64]) -> Content | None:
+    """By how much each step adds to which cell (true class times k plus class said): cell, count, cell, count, ..."""
+    if isinstance(p, Outcomes) or p.n_classes > MOST_CLASSES:
+        return None
+    k = p.n_classes
+    step = np.searchsorted(-r.score[rows - 1], -outcomes.confidence.cpu().numpy())
+    cell = step * k * k + p.labels.cpu().numpy() * k + said(p)
+    added = np.bincount(cell, minlength=len(rows) * k * k).reshape(len(rows), k * k)
+    steps = [np.stack([np.flatnonzero(counts), counts[counts > 0]], 1).ravel().tolist() for counts in added]
+    return {"k": k, "steps": steps}
+
+
+def _short(columns: dict[str, Floats]) -> Content:
+    """Five digits are more than a pixel."""
+    return {name: [float(f"{value:.5g}") for value in column.tolist()] for name, column in columns.items()}

@@ -1,0 +1,82 @@
+"""The pages: what is computed becomes data of a template, and nothing from a file becomes markup."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from assay import __version__
+from assay.auditing import Audit
+from assay.comparing import Comparison
+from assay.files import replacing
+from assay.predictions import Outcomes, Predictions
+from assay.report.jsons import plain
+from assay.report.page import _tables
+from assay.report.page._content import Content, curves, decisions
+from assay.report.page._mistakes import mistakes
+
+HERE = files("assay.report.page")
+SCRIPTS = ("table.js", "charts.js", "page.js")  # what every page has
+# Inside a script element nothing may look like its end, whatever names and groups say.
+HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str, Audit], file: Path) -> None:
+    """Write the audits of one or several models, both by the name of the model, as one page.
+
+    Thresholds are chosen on these very samples: what is promised holds for a model and a map fitted on others.
+    """
+    content: Content = {
+        "models": [_model(name, rows, audits[name]) for name, rows in predictions.items()],
+        "overview": asdict(_tables.models(audits)),
+    }
+    _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
+
+
+def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Comparison, file: Path) -> None:
+    """Write the comparison of two models, the second against the first, as one page."""
+    content: Content = {
+        "models": [{"name": name} | curves(rows.outcomes()) for name, rows in predictions.items()],
+        "n": comparison.n,
+        "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
+        "differences": asdict(_tables.differences(comparison)),
+    }
+    _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
+
+
+def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
+    outcomes = predictions.outcomes()
+    promises = _tables.promised(outcomes)
+    return {
+        "name": name,
+        "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
+        "verdict": [str(audit), _tables.promise_in_words(promises[0])],
+        "tiles": _tables.tiles(audit, promises[0]),
+        "metrics": asdict(_tables.metrics(audit)),
+        "promises": asdict(_tables.promises(promises)),
+        "groups": asdict(_tables.groups(audit)) if audit.groups else None,
+        "mistakes": asdict(_tables.mistakes(mistakes(predictions, outcomes))),
+        "decisions": decisions(predictions, outcomes, promises),
+    } | curves(outcomes)
+
+
+def _write(file: Path, title: str, kind: str, content: Content) -> None:
+    page = Template(_text("page.html")).substitute(
+        title=escape(title),
+        version=__version__,
+        style=_text("page.css"),
+        body=_text(f"{kind}.html"),
+        data=json.dumps(plain(content), separators=(",", ":"), allow_nan=False).translate(HARMLESS),
+        plotly=_text("plotly-basic.min.js"),
+        script="\n".join(_text(name) for name in (*SCRIPTS, f"{kind}.js")),
+    )
+    with replacing(file) as stream:
+        stream.write(page.encode())
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")

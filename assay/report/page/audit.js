@@ -1,0 +1,89 @@
+"use strict";
+
+let model = DATA.models[0];
+let step = model.decisions.start;
+const slider = find("#threshold");
+
+function showModel() {
+  step = model.decisions.start;
+  find(".size").textContent = `${model.name} · ${model.size}`;
+  document.querySelectorAll(".verdict").forEach((place, i) => { place.textContent = model.verdict[i]; });
+  showTiles(find("#verdict .tiles"), model.tiles);
+  showTable(find("#metrics .table"), model.metrics);
+  showTable(find("#decide .promises"), model.promises);
+  showTable(find("#mistakes .table"), model.mistakes);
+  find("#groups").hidden = model.groups === null;
+  if (model.groups) showTable(find("#groups .table"), model.groups);
+  find("#trust .needs-probability").hidden = model.reliability === null;
+  find("#mistakes").hidden = model.mistakes.rows.length === 0;
+  slider.max = model.decisions.kept.length - 1;
+  slider.value = step;
+  drawModel();
+}
+
+function drawModel() {
+  if (DATA.models.length > 1) {
+    reliabilityLines(find("#overview .reliability"), DATA.models, model);
+    riskLines(find("#overview .risk"), DATA.models, model);
+  }
+  if (model.reliability) reliabilityChart(find("#trust .reliability"), model);
+  densitiesChart(find("#trust .densities"), model);
+  showStep();
+}
+
+// What is accepted at the slider's step.
+function showStep() {
+  const { n, threshold, kept, wrong, bound, confusion } = model.decisions;
+  find("#accept-above").value = threshold[step];
+  slider.setAttribute("aria-valuetext", `${threshold[step]}, ${percent(kept[step] / n)} of inputs`);
+  const figures = {
+    "inputs accepted": `${percent(kept[step] / n)} (${count(kept[step])})`,
+    "left for review": `${percent(1 - kept[step] / n)} (${count(n - kept[step])})`,
+    "errors among the accepted": `${percent(wrong[step] / kept[step], 2)} (${count(wrong[step])})`,
+    "at most, at 95 % confidence": percent(bound[step], 2),
+  };
+  find("#accepted").replaceChildren(...Object.entries(figures).map(([name, text]) => element("div", {},
+    element("dt", { textContent: name }), element("dd", { textContent: text }))));
+  riskChart(find("#decide .risk"), model, step);
+  find("#confusion").hidden = confusion === null;
+  if (confusion) showConfusion(confusion);
+}
+
+// Steps say what they add; the table is the sum of those taken.
+function showConfusion({ k, steps }) {
+  const cells = new Array(k * k).fill(0);
+  for (const added of steps.slice(0, step + 1)) {
+    for (let i = 0; i < added.length; i += 2) cells[added[i]] += added[i + 1];
+  }
+  const most = { right: 1, wrong: 1 };
+  cells.forEach((value, cell) => {
+    const kind = cell % (k + 1) ? "wrong" : "right";
+    most[kind] = Math.max(most[kind], value);
+  });
+  const classes = [...Array(k).keys()];
+  const head = (name, scope) => element("th", { scope, textContent: name });
+  const body = classes.map((truth) => element("tr", {}, head(truth, "row"), ...classes.map((said) => {
+    const value = cells[truth * k + said], kind = truth === said ? "right" : "wrong";
+    const cell = element("td", { textContent: value || "·", title: `true ${truth}, said ${said}: ${value}` });
+    cell.style.background = color(kind === "right" ? "blue" : "vermillion", 0.6 * Math.sqrt(value / most[kind]));
+    return cell;
+  })));
+  const table = find("#confusion table");
+  const heads = element("tr", {}, element("td"), ...classes.map((said) => head(said, "col")));
+  table.replaceChildren(table.caption, element("thead", {}, heads), element("tbody", {}, ...body));
+}
+
+function offerModels() {
+  find("#choice").hidden = find("#overview").hidden = false;
+  DATA.models.forEach((each, i) => {
+    const input = element("input", { type: "radio", name: "model", checked: i === 0 });
+    input.addEventListener("change", () => { model = each; showModel(); });
+    find("#choice").append(element("label", {}, input, element("span", { textContent: each.name })));
+  });
+  showTable(find("#overview .table"), DATA.overview);
+}
+
+slider.addEventListener("input", () => { step = Number(slider.value); showStep(); });
+if (DATA.models.length > 1) offerModels();
+showModel();
+keepDrawn(drawModel);

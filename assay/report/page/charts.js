@@ -1,0 +1,183 @@
+"use strict";
+
+const SERIES = ["blue", "vermillion", "green", "orange", "purple", "sky", "ink"];
+const DASHES = ["solid", "dash", "dashdot", "dot", "longdash", "longdashdot"];
+const MARKERS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
+const NAMED = 8; // models whose names fit into a chart; of more, hovering tells
+
+const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)}%`;
+const count = (value) => value.toLocaleString("en");
+
+// A color of the style sheet as the present theme has it, with an opacity.
+function color(name, opacity = 1) {
+  const probe = document.body.appendChild(element("i", { hidden: true }));
+  probe.style.color = `var(--${name})`;
+  const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g);
+  probe.remove();
+  return `rgba(${r},${g},${b},${opacity})`;
+}
+
+// Plotly reads a few tags in texts: names from files must not be read so.
+function quoted(name) {
+  return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+function draw(place, label, traces, { xaxis, yaxis, ...layout }) {
+  const axis = { gridcolor: color("line"), zerolinecolor: color("line"), linecolor: color("line"), fixedrange: true };
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", label);
+  return Plotly.react(place, traces, {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: color("ink"), family: "system-ui, DejaVu Sans, sans-serif", size: 13 },
+    hoverlabel: { bgcolor: color("panel"), bordercolor: color("line"), font: { color: color("ink") }, align: "left" },
+    margin: { l: 55, r: 24, t: 12, b: 45 },
+    legend: { x: 0.02, y: 0.98, bgcolor: color("paper", 0.75) },
+    xaxis: { ...axis, ...xaxis },
+    yaxis: { ...axis, ...yaxis },
+    ...layout,
+  }, { displayModeBar: false, responsive: true });
+}
+
+const titled = (text) => ({ title: { text, standoff: 8 } });
+const share = (text, range) => ({ ...titled(text), tickformat: ".0%", range });
+
+function line(x, y, tone, { dash = "solid", width = 1.5 } = {}) {
+  return { x, y, mode: "lines", line: { color: color(tone), width, dash } };
+}
+
+function diagonal() {
+  return { ...line([0, 1], [0, 1], "quiet", { dash: "dash", width: 1 }), hoverinfo: "skip", showlegend: false };
+}
+
+// One model: bars of accuracy, ticks of confidence, the band of a calibrated model, and the mass underneath.
+function reliabilityChart(place, model) {
+  const bins = model.reliability;
+  const width = bins.upper[0] - bins.lower[0];
+  const heaviest = Math.max(...bins.weight);
+  const some = bins.count.map((_, i) => i).filter((i) => bins.count[i] > 0);
+  const bars = (rows, column, more) => ({
+    type: "bar", x: rows.map((i) => (bins.lower[i] + bins.upper[i]) / 2), y: rows.map(column), width: 0.9 * width,
+    hoverinfo: "skip", ...more,
+  });
+  const accuracy = (name, few, shape) => {
+    const rows = some.filter((i) => bins.few[i] === few);
+    const tint = rows.map((i) => color("blue", 0.25 + 0.75 * Math.sqrt(bins.weight[i] / heaviest)));
+    return bars(rows, (i) => bins.accuracy[i], {
+      name, showlegend: rows.length > 0, marker: { color: tint, pattern: { shape, bgcolor: tint, fgcolor: color("quiet") } },
+      customdata: rows.map((i) => binInWords(bins, i)), hovertemplate: "%{customdata}<extra></extra>",
+    });
+  };
+  const gap = bars(some, (i) => bins.confidence[i] - bins.accuracy[i], {
+    name: "gap", base: some.map((i) => bins.accuracy[i]), marker: { color: color("vermillion", 0.18) },
+  });
+  const band = bars(some, (i) => bins.high[i] - bins.low[i], {
+    name: "if calibrated", base: some.map((i) => bins.low[i]), width: 0.3 * width, marker: { color: color("band", 0.55) },
+  });
+  const ticks = {
+    x: gap.x, y: some.map((i) => bins.confidence[i]), mode: "markers", name: "confidence", hoverinfo: "skip",
+    marker: { symbol: "line-ew", size: 0.55 * width * place.clientWidth, line: { width: 2, color: color("ink") } },
+  };
+  const mass = bars(some, (i) => bins.weight[i], {
+    yaxis: "y2", showlegend: false, marker: { color: color("quiet") }, customdata: some.map((i) => count(bins.count[i])),
+    hovertemplate: "%{customdata} samples, %{y:.1%}<extra></extra>",
+  });
+  const shown = [diagonal(), accuracy("accuracy", false, ""), accuracy("under 20 samples", true, "/"), gap, band, ticks, mass];
+  return draw(place, `Reliability diagram of ${model.name}`, shown, {
+    barmode: "overlay",
+    xaxis: { ...share("confidence", [0, 1]), anchor: "y2" },
+    yaxis: { ...share("accuracy", [0, 1.02]), domain: [0.2, 1] },
+    yaxis2: { domain: [0, 0.14], autorange: "reversed", visible: false, fixedrange: true },
+  });
+}
+
+function binInWords(bins, i) {
+  const gap = 100 * (bins.confidence[i] - bins.accuracy[i]);
+  return [
+    `confidence ${percent(bins.lower[i], 0)} to ${percent(bins.upper[i], 0)}, ${count(bins.count[i])} samples`,
+    `mean confidence ${percent(bins.confidence[i])}`,
+    `accuracy ${percent(bins.accuracy[i])}`,
+    `gap ${gap > 0 ? "+" : ""}${gap.toFixed(1)} points`,
+    `if calibrated ${percent(bins.low[i])} to ${percent(bins.high[i])}`,
+  ].join("<br>");
+}
+
+// Right answers upward, wrong ones downward.
+function densitiesChart(place, model) {
+  const { edges, right, wrong } = model.densities;
+  const bars = (name, shares, sign, tone, shape) => ({
+    type: "bar", x: shares.map((_, i) => (edges[i] + edges[i + 1]) / 2), y: shares.map((value) => sign * value),
+    width: edges[1] - edges[0], name: `${name}, ${percent(shares.reduce((a, b) => a + b, 0))}`,
+    marker: { color: color(tone), pattern: { shape, bgcolor: color(tone), fgcolor: color("paper") } },
+    customdata: shares, hovertemplate: `%{customdata:.2%} of all samples, ${name}<extra></extra>`,
+  });
+  const shown = [bars("right", right, 1, "blue", ""), bars("wrong", wrong, -1, "vermillion", "/")];
+  return draw(place, `Confidence of right and wrong answers of ${model.name}`, shown, {
+    barmode: "relative",
+    xaxis: model.reliability ? share("confidence", [0, 1]) : titled("score"),
+    yaxis: share("share of all samples"),
+  });
+}
+
+// One model's risk-coverage curve with its bound, the best one possible, and the step that was chosen.
+function riskChart(place, model, step) {
+  const { n, kept, wrong, bound } = model.decisions;
+  const { coverage, risk, optimal } = model.selective;
+  const best = { ...line(coverage, optimal, "quiet", { dash: "dash" }), name: "perfect ranking", hoverinfo: "skip" };
+  const seen = { ...line(coverage, risk, "blue", { width: 2.5 }), name: "risk", hovertemplate: RISK };
+  const shade = {
+    ...line(kept.map((k) => k / n), bound, "blue", { width: 0 }), name: "to its 95 % bound", hoverinfo: "skip",
+    fill: "tonexty", fillcolor: color("blue", 0.2),
+  };
+  const x = kept[step] / n;
+  const chosen = {
+    ...line([x, x], [0, wrong[step] / kept[step]], "vermillion", { dash: "dot", width: 2 }), mode: "lines+markers",
+    name: "accepted", hoverinfo: "skip", marker: { size: [0, 12], opacity: 1, symbol: "diamond", color: color("vermillion") },
+  };
+  return draw(place, `Risk-coverage curve of ${model.name}`, [best, seen, shade, chosen], riskAxes([model]));
+}
+
+// Several models: accuracy against mean confidence of each bin.
+function reliabilityLines(place, models, selected) {
+  const traces = models.filter((model) => model.reliability).map((model) => {
+    const bins = model.reliability;
+    const rows = bins.count.map((_, i) => i).filter((i) => bins.count[i] > 0 && !bins.few[i]);
+    const points = [rows.map((i) => bins.confidence[i]), rows.map((i) => bins.accuracy[i])];
+    const hovertemplate = "confidence %{x:.1%}<br>accuracy %{y:.1%}";
+    return { ...series(...points, models, model, selected), mode: "lines+markers", hovertemplate };
+  });
+  return draw(place, "Reliability of all models", [diagonal(), ...traces], {
+    showlegend: models.length <= NAMED, xaxis: share("confidence", [0, 1.02]), yaxis: share("accuracy", [0, 1.02]),
+  });
+}
+
+function riskLines(place, models, selected) {
+  const traces = models.map((model) => {
+    const { coverage, risk } = model.selective;
+    return { ...series(coverage, risk, models, model, selected), hovertemplate: RISK };
+  });
+  const layout = { showlegend: models.length <= NAMED, ...riskAxes(models) };
+  return draw(place, "Risk-coverage curves of all models", traces, layout);
+}
+
+// A model's line among several; the others step back behind a selected one.
+function series(x, y, models, model, selected) {
+  const index = models.indexOf(model);
+  const dash = DASHES[(index + Math.floor(index / SERIES.length)) % DASHES.length];
+  return {
+    ...line(x, y, SERIES[index % SERIES.length], { dash, width: model === selected ? 3 : 1.5 }),
+    marker: { symbol: MARKERS[index % MARKERS.length], size: 7 },
+    name: quoted(model.name), opacity: selected && model !== selected ? 0.6 : 1,
+  };
+}
+
+const RISK = "coverage %{x:.1%}<br>risk %{y:.2%}";
+
+// The first few answers say little of the risk, so they do not set the scale.
+function riskAxes(models) {
+  const risks = models.flatMap(({ selective }) => selective.risk.filter((_, i) => selective.coverage[i] >= 0.05));
+  return {
+    xaxis: share("coverage: share of inputs accepted", [0, 1]),
+    yaxis: share("risk: errors among them", [0, 1.15 * Math.max(...risks) || 1]),
+  };
+}

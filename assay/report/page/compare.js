@@ -1,0 +1,18 @@
+"use strict";
+
+const TONES = { better: "good", worse: "bad" };
+const [A, B] = DATA.models;
+
+find(".size").textContent = `A: ${A.name} · B: ${B.name} · ${count(DATA.n)} samples`;
+find(".verdict").textContent = `B against A: ${DATA.verdicts.map(({ axis, word }) => `${axis} ${word}`).join(", ")}.`;
+showTiles(find("#verdict .tiles"), DATA.verdicts.map(({ axis, word, reason }) =>
+  ({ title: axis, text: word, under: reason, tone: TONES[word] })));
+showTable(find("#differences .table"), DATA.differences);
+find(".needs-probability").hidden = !DATA.models.some(({ reliability }) => reliability);
+drawBoth();
+keepDrawn(drawBoth);
+
+function drawBoth() {
+  reliabilityLines(find("#overview .reliability"), DATA.models, null);
+  riskLines(find("#overview .risk"), DATA.models, null);
+}

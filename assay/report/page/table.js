@@ -1,0 +1,72 @@
+"use strict";
+
+// Put a table into `place`: sorted by a click on a head, filtered by what is typed, its long tail shown on demand.
+// Rows are cells {text, value, under, tone}; a cell without a value sorts last, whichever way.
+function showTable(place, table) {
+  const state = { column: null, falling: false, filter: "", all: table.rows.length <= table.first };
+  const body = element("tbody");
+  const numeric = table.columns.map((_, column) => table.rows.some((row) => typeof row[column].value === "number"));
+  const heads = table.columns.map((name, column) => sortingHead(name, numeric[column], () => sortBy(column)));
+  const grid = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
+  place.replaceChildren(controls(), element("div", { className: "scroll", tabIndex: 0 }, grid));
+  fill();
+
+  function controls() {
+    const bar = element("div", { className: "controls" });
+    if (table.rows.length > 8) {
+      const filter = element("input", { type: "search", placeholder: "Filter", ariaLabel: "Filter the rows" });
+      filter.addEventListener("input", () => { state.filter = filter.value.toLowerCase(); fill(); });
+      bar.append(filter);
+    }
+    if (!state.all) {
+      const more = element("button", { type: "button", textContent: `Show all ${table.rows.length}` });
+      more.addEventListener("click", () => { state.all = true; more.remove(); fill(); });
+      bar.append(more);
+    }
+    return bar;
+  }
+
+  function sortBy(column) {
+    state.falling = state.column === column && !state.falling;
+    state.column = column;
+    heads.forEach((head) => head.setAttribute("aria-sort", "none"));
+    heads[column].setAttribute("aria-sort", state.falling ? "descending" : "ascending");
+    fill();
+  }
+
+  function fill() {
+    let rows = table.rows.filter((row) => row.some((cell) => cell.text.toLowerCase().includes(state.filter)));
+    if (state.column !== null) rows.sort((a, b) => order(a[state.column].value, b[state.column].value, state.falling));
+    if (!state.all && !state.filter) rows = rows.slice(0, table.first);
+    body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map(tableCell))));
+  }
+}
+
+function order(a, b, falling) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  const numbers = typeof a === "number" && typeof b === "number";
+  const rising = numbers ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  return falling ? -rising : rising;
+}
+
+function sortingHead(name, numeric, sort) {
+  const button = element("button", { type: "button", textContent: name });
+  button.addEventListener("click", sort);
+  const head = element("th", { scope: "col", className: numeric ? "number" : "" }, button);
+  head.setAttribute("aria-sort", "none");
+  return head;
+}
+
+function tableCell(cell) {
+  const kind = typeof cell.value === "number" ? "number" : "";
+  const made = element("td", { className: `${kind} ${cell.tone}`.trim() }, cell.text);
+  if (cell.under) made.append(element("span", { className: "under", textContent: cell.under }));
+  return made;
+}
+
+// An element with properties and children; strings become text, never markup.
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}

@@ -1,0 +1,110 @@
+"""The engine of one machine: a child process for each run, so that a crash of one leaves the others alone."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from assay.files import replacing
+from assay.study._execute import execute, limit_threads
+from assay.study._run import Run
+from assay.study._study import Study
+from assay.training import Hardware
+
+FAILED = "failed.json"
+LOG = "log.txt"
+TAIL = 20  # lines of a log that a failure is remembered by
+
+
+@dataclass
+class Progress:
+    """How far a study has come."""
+
+    waiting: int
+    done: int = 0
+    failed: list[Run] = field(default_factory=list)
+    running: dict[Run, float] = field(default_factory=dict)  # since when
+    seconds: list[float] = field(default_factory=list)  # that finished runs took
+
+
+def run_local(
+    study: Study,
+    runs: Sequence[Run],
+    root: Path,
+    *,
+    workers: int,
+    threads: int | None = None,
+    hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
+    show: Callable[[Progress], None] = lambda progress: None,
+) -> Progress:
+    """Run all, so many at a time; without a number of threads those of the machine are shared out among them."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["assay.study._local", "lightning.fabric"])
+    share = threads or max((os.cpu_count() or 1) // workers, 1)
+    waiting, progress = deque(runs), Progress(len(runs))
+    processes: dict[Any, tuple[ForkServerProcess, Run]] = {}
+    try:
+        while waiting or processes:
+            while waiting and len(processes) < workers:
+                run = waiting.popleft()
+                process = context.Process(target=_child, args=(study, run, root, share, hardware))
+                process.start()
+                processes[process.sentinel] = (process, run)
+                progress.running[run] = time.monotonic()
+            progress.waiting = len(waiting)
+            show(progress)
+            for sentinel in wait(list(processes), timeout=0.5):
+                process, run = processes.pop(sentinel)
+                process.join()
+                progress.seconds.append(time.monotonic() - progress.running.pop(run))
+                if process.exitcode == 0:
+                    progress.done += 1
+                else:
+                    progress.failed.append(run)
+                    _remember(root / run.folder, process.exitcode)
+    finally:
+        for process, _ in processes.values():  # what they have finished of their epochs is on disk
+            process.terminate()
+        for process, _ in processes.values():
+            process.join()
+    show(progress)
+    return progress
+
+
+def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> None:
+    """One run, its output in a log of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    folder = root / run.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    limit_threads(threads)
+    (folder / FAILED).unlink(missing_ok=True)
+    try:
+        execute(study, run, root, hardware=hardware)
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _remember(folder: Path, code: int | None) -> None:
+    """Write down why a run failed: how its process ended and the tail of its log."""
+    log = folder / LOG
+    tail = log.read_text(errors="replace").splitlines()[-TAIL:] if log.is_file() else []
+    how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    with replacing(folder / FAILED) as stream:
+        stream.write(json.dumps({"ended": how, "log": tail}, indent=1).encode())

@@ -1,0 +1,542 @@
+"""The loop: equal to a bare one, resumable to the bit, the same in two processes, and right in what it writes down."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import SGD, Optimizer
+
+from assay import evaluate, files
+from assay.arrays import InputError
+from assay.batch import Batch
+from assay.calibrators import temperature_optimal_on_test
+from assay.data import Cut, Splits, crop_and_flip, load, shuffled_batches
+from assay.losses import cross_entropy, focal
+from assay.metrics import ece, equal_width
+from assay.networks import mlp, resnet8
+from assay.objectives import of_loss
+from assay.optim import SAM, cyclical, multistep, recompute_batch_norm
+from assay.recipes import recipe
+from assay.training import (
+    FIGURES,
+    NOTHING,
+    Diverged,
+    EpochEnd,
+    Hardware,
+    Recipe,
+    Record,
+    Start,
+    _folder,
+    _stage,
+    averaged,
+    best,
+    initialized,
+    last_linear,
+    load_weights,
+    predict,
+    seed_of,
+    train,
+)
+
+FULL = Record(tuple(FIGURES), ("train", "held_out", "test"), gradient_norms_at=(1,), reliability_at=(0, 2))
+
+
+def sgd(model: nn.Module) -> Optimizer:
+    return SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+
+
+def sam(model: nn.Module) -> Optimizer:
+    return SAM(sgd(model), rho=0.5)
+
+
+PLAIN = Recipe("plain", of_loss(cross_entropy), sgd, epochs=3, batch_size=48)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Splits:
+    return load("digits", cut=Cut(n_train=200, held_out=100))
+
+
+@pytest.fixture(scope="module")
+def cropped(digits: Splits) -> Splits:
+    """With augmentation, which digits usually go without."""
+    facts = replace(digits.train.facts, augment=partial(crop_and_flip, pad=1))
+    return replace(digits, train=replace(digits.train, facts=facts))
+
+
+def dropping() -> nn.Module:
+    """A user's own network: BatchNorm and dropout, so that order, statistics and randomness all matter."""
+    torch.manual_seed(0)
+    hidden = (nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2))
+    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 10))
+
+
+def weights(model: nn.Module) -> Tensor:
+    return torch.cat([w.detach().double().flatten() for w in model.state_dict().values()])
+
+
+# The loop
+
+
+@pytest.mark.parametrize("optimizer", [sgd, sam])
+def test_the_loop_is_a_bare_loop(cropped: Splits, optimizer: Callable[[nn.Module], Optimizer]):
+    """Same weights to the bit, and train figures from the first look at each batch."""
+    by_hand, logits = dropping(), torch.zeros(200, 10)
+    schedule, augment = multistep((1 / 3,)), cropped.train.facts.augment
+    stepped = optimizer(by_hand)
+    for epoch in range(3):
+        torch.manual_seed(seed_of(7, epoch, 0))
+        order = torch.Generator().manual_seed(seed_of(7, epoch))
+        for group in stepped.param_groups:
+            group["lr"] = 0.05 * schedule(epoch, 3)
+        losses = []
+        for batch in shuffled_batches(cropped.train, 48, order, augment=augment):
+
+            def closure(batch: Batch = batch, seen: list[Tensor] = []) -> Tensor:  # noqa: B006 (once a batch)
+                stepped.zero_grad()
+                z = by_hand(batch.x)
+                seen.append(z.detach())
+                logits[batch.index] = seen[0]
+                loss = F.cross_entropy(z, batch.y)
+                loss.backward()
+                return loss
+
+            closure.__defaults__ = (batch, [])
+            losses.append(stepped.step(closure).item() * len(batch.y))
+    recipe = replace(PLAIN, optimizer=optimizer, schedule=schedule)
+    trained = train(dropping(), cropped, recipe, seed=7)
+    assert torch.equal(weights(trained.network), weights(by_hand))
+    row = trained.history.epochs[-1]
+    assert row["loss"] == pytest.approx(sum(losses) / 200, rel=1e-6)
+    assert row["train_accuracy"] == (logits.argmax(1) == cropped.train.y).double().mean()
+    assert row["train_nll"] == pytest.approx(F.cross_entropy(logits.double(), cropped.train.y).item(), rel=1e-6)
+
+
+def test_the_seed_decides_and_the_state_of_torch_is_left_alone(cropped: Splits):
+    torch.manual_seed(1)
+    network = dropping()
+    before = torch.get_rng_state()
+    first = train(network, cropped, PLAIN, seed=3, record=NOTHING)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(5)
+    again, other = (train(dropping(), cropped, PLAIN, seed=seed, record=NOTHING) for seed in (3, 4))
+    assert torch.equal(weights(first.network), weights(again.network))
+    assert not torch.equal(weights(first.network), weights(other.network))
+    assert torch.equal(
+        weights(initialized(mlp, cropped.train, seed=3)), weights(initialized(mlp, cropped.train, seed=3))
+    )
+
+
+def test_augmentation_is_the_recipes_to_leave_out(cropped: Splits, digits: Splits):
+    without = train(dropping(), cropped, replace(PLAIN, augment=False), record=NOTHING)
+    assert torch.equal(weights(without.network), weights(train(dropping(), digits, PLAIN, record=NOTHING).network))
+
+
+class Watching(SGD):
+    """Keeps the learning rate of each step."""
+
+    rates: list[float]
+
+    def step(self, closure: Callable[[], Tensor]) -> Tensor:  # type: ignore[override]
+        self.rates = [*getattr(self, "rates", []), self.param_groups[0]["lr"]]
+        return super().step(closure)
+
+
+def test_the_rate_is_set_at_every_step(digits: Splits):
+    made: list[Watching] = []
+
+    def watching(model: nn.Module) -> Watching:
+        made.append(Watching(model.parameters(), lr=0.1))
+        return made[-1]
+
+    cycles = replace(PLAIN, optimizer=watching, schedule=cyclical(high=1.0, low=0.2), epochs=2, batch_size=50)
+    train(dropping(), digits, cycles, record=NOTHING)
+    assert made[-1].rates == pytest.approx([0.1, 0.08, 0.06, 0.04] * 2)
+
+
+def test_the_gradient_is_clipped(digits: Splits):
+    """A step of SGD without momentum is as long as the rate times the clipped norm, whatever the gradient."""
+    one = replace(PLAIN, optimizer=lambda m: SGD(m.parameters(), lr=1.0), epochs=1, batch_size=200, clip_norm=1e-3)
+    network = mlp(10, inputs=64)
+    before = nn.utils.parameters_to_vector(network.parameters()).detach().clone()
+    train(network, digits, one, record=NOTHING)
+    moved = nn.utils.parameters_to_vector(network.parameters()).detach() - before
+    assert moved.norm().item() == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_each_precision_trains_and_its_weights_load(digits: Splits, tmp_path: Path):
+    for precision, dtype in (("bf16-mixed", torch.float32), ("64-true", torch.float64)):
+        run = tmp_path / precision
+        trained = train(dropping(), digits, PLAIN, out=run, hardware=Hardware("cpu", precision))
+        assert next(trained.network.parameters()).dtype == dtype
+        loaded = dropping()
+        load_weights(loaded, run)
+        assert torch.equal(predict(loaded, digits.test).values, trained.test.values)
+
+
+def test_a_nan_loss_stops_the_run_and_leaves_the_last_good_epoch(digits: Splits, tmp_path: Path):
+    def objective(model: nn.Module, batch: Batch) -> Tensor:
+        loss = F.cross_entropy(model(batch.x), batch.y)
+        return loss * float("nan") if batch.epoch == 1 and 0 in batch.index else loss
+
+    broken = replace(PLAIN, name="broken", objective=lambda task: objective)
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(seed_of(0, 1)))
+    step = int((order == 0).nonzero()) // 48
+    with pytest.raises(Diverged, match=f"recipe broken: the loss is nan in epoch 1, batch {step}"):
+        train(dropping(), digits, broken, out=tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.pt", "run.json"]
+    assert len(torch.load(tmp_path / "checkpoint.pt", weights_only=True)["history"]["epochs"]) == 1
+
+
+def test_recipes_check_what_they_are_given():
+    with pytest.raises(InputError, match="epochs must be at least 1, got 0"):
+        replace(PLAIN, epochs=0)
+    with pytest.raises(InputError, match="clip_norm must be > 0, got -1"):
+        replace(PLAIN, clip_norm=-1)
+    with pytest.raises(InputError, match="unknown figure 'acuracy'"):
+        Record(("acuracy",))
+    with pytest.raises(InputError, match="epoch 3 is to be recorded, but epochs are 0 to 2"):
+        Record(reliability_at=(3,)).refuse_beyond(3)
+
+
+# Which weights are kept
+
+
+def after(epochs: int, digits: Splits) -> nn.Module:
+    """With a constant rate, a shorter run is the beginning of a longer one."""
+    return train(dropping(), digits, replace(PLAIN, epochs=epochs), record=NOTHING).network
+
+
+def test_the_best_epoch_on_held_out_samples_is_kept(digits: Splits):
+    wild = replace(PLAIN, schedule=lambda epoch, epochs: 1.0 if epoch < 3 else 100.0, epochs=4, keep=best())
+    trained = train(dropping(), digits, wild)
+    accuracies = [row["held_out_accuracy"] for row in trained.history.epochs]
+    assert evaluate(trained.held_out)["accuracy"] == max(accuracies) > accuracies[-1]
+    with pytest.raises(InputError, match="held-out samples, of which there are none"):
+        train(dropping(), replace(digits, held_out=digits.held_out[torch.arange(0)]), wild)
+
+
+def test_of_equally_good_epochs_the_first_is_kept(l1):
+    keeper, network = best()(), nn.Linear(1, 1, bias=False)
+    for epoch in range(3):
+        nn.init.constant_(network.weight, epoch)
+        keeper.look(EpochEnd(network, epoch, 3, lambda: l1))
+    keeper.finish(network, [])
+    assert network.weight.item() == 0
+
+
+@pytest.mark.parametrize(("start", "every", "epochs"), [(0.5, 1, (3, 4)), (0.0, 2, (2, 4)), (0.75, 1, (4,))])
+def test_the_average_is_that_of_the_weights_after_epochs(
+    digits: Splits, start: float, every: int, epochs: tuple[int, ...]
+):
+    averaging = replace(PLAIN, epochs=4, keep=averaged(start=start, every=every))
+    found = train(dropping(), digits, averaging, record=NOTHING).network
+    mean = [torch.stack(w).mean(0) for w in zip(*(after(n, digits).parameters() for n in epochs), strict=True)]
+    for a, b in zip(found.parameters(), mean, strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    by_hand = after(4, digits)
+    for w, m in zip(by_hand.parameters(), mean, strict=True):
+        w.data.copy_(m)
+    recompute_batch_norm(by_hand, [b.x for b in shuffled_batches(digits.train, 200, torch.Generator())])
+    assert torch.allclose(found[2].running_mean, by_hand[2].running_mean, atol=1e-5)
+
+
+def test_a_start_is_the_checkpoint_of_another_recipe(digits: Splits):
+    """The first epochs are those of the other recipe, at the same length; then the optimizer is a new one."""
+    other = replace(PLAIN, name="other", schedule=multistep((0.25,)), epochs=99)
+    from_other = replace(PLAIN, name="from_other", epochs=4, optimizer=sam, start=Start(other, 0.5))
+    rows = train(dropping(), digits, from_other).history.epochs
+    assert rows[:2] == train(dropping(), digits, replace(other, epochs=4)).history.epochs[:2]
+    assert rows[1]["learning_rate"] == pytest.approx(0.005)
+    assert rows[2]["learning_rate"] == 0.05
+
+
+# Killed and resumed
+
+
+def kill_at(step: int, splits: Splits, recipe: Recipe, out: Path) -> None:
+    """Train until the given step of the run, and die in it as by a power cut."""
+    plain, taken = _stage.Stage.step, [0]
+
+    def mortal(self: _stage.Stage, batch: Batch, weight: float) -> Tensor:
+        loss = plain(self, batch, weight)
+        taken[0] += 1
+        if taken[0] == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return loss
+
+    _stage.Stage.step = mortal  # type: ignore[method-assign]
+    train(dropping(), splits, recipe, seed=5, out=out, record=FULL)
+
+
+def kill_while_writing(splits: Splits, recipe: Recipe, out: Path) -> None:
+    """Train until the second checkpoint is half written, and die."""
+    plain, saved = torch.save, [0]
+
+    def mortal(state: object, stream: object) -> None:
+        plain(state, stream)
+        saved[0] += 1
+        if saved[0] == 2:
+            stream.truncate(1000)  # type: ignore[attr-defined]
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _folder.torch.save = mortal  # type: ignore[attr-defined]
+    train(dropping(), splits, recipe, seed=5, out=out, record=FULL)
+
+
+def dies(target: Callable[..., None], *args: object) -> None:
+    child = multiprocessing.get_context("fork").Process(target=target, args=args)
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+
+
+def assert_same_run(a: Path, b: Path) -> None:
+    states = [torch.load(run / "checkpoint.pt", weights_only=True) for run in (a, b)]
+    for name, weight in states[0]["network"].items():
+        assert torch.equal(weight, states[1]["network"][name]), name
+    for file in ("history.json", "run.json"):
+        assert (a / file).read_bytes() == (b / file).read_bytes(), file
+    for file in ("held_out.npz", "test.npz", "samples.npz"):
+        with np.load(a / file) as x, np.load(b / file) as y:
+            assert set(x) == set(y)
+            assert all(np.array_equal(x[key], y[key]) for key in x), file
+    assert not list(b.glob(".*"))
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "sam", "fmfp", "crl", "mixup", "cs_kd"])
+def test_a_run_killed_at_a_random_point_ends_as_if_it_had_not_been(cropped: Splits, tmp_path: Path, name: str):
+    chosen = replace(recipe(name), epochs=5, batch_size=48)
+    train(dropping(), cropped, chosen, seed=5, out=tmp_path / "whole", record=FULL)
+    step = random.SystemRandom().randrange(6, 21)  # of 25: five epochs of five
+    dies(kill_at, step, cropped, chosen, tmp_path / "killed")
+    done = (step - 1) // 5
+    dies(kill_at, 5 * (5 - done), cropped, chosen, tmp_path / "killed")  # in the very last step
+    resumed = train(dropping(), cropped, chosen, seed=5, out=tmp_path / "killed", record=FULL)
+    assert resumed.resumed_at == 4, f"killed in step {step}"
+    assert_same_run(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_a_run_killed_while_it_writes_goes_on_from_the_checkpoint_before(cropped: Splits, tmp_path: Path):
+    train(dropping(), cropped, PLAIN, seed=5, out=tmp_path / "whole", record=FULL)
+    dies(kill_while_writing, cropped, PLAIN, tmp_path / "killed")
+    assert list((tmp_path / "killed").glob(".*.tmp"))
+    resumed = train(dropping(), cropped, PLAIN, seed=5, out=tmp_path / "killed", record=FULL)
+    assert resumed.resumed_at == 1
+    assert_same_run(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_a_finished_run_is_not_trained_again(digits: Splits, tmp_path: Path):
+    chosen = replace(PLAIN, keep=averaged(start=0.5))
+    first = train(dropping(), digits, chosen, out=tmp_path)
+    again = train(dropping(), digits, chosen, out=tmp_path)
+    assert again.resumed_at == 3
+    assert torch.equal(weights(first.network), weights(again.network))
+    assert files.read(tmp_path / "test.npz").values.equal(again.test.values)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"epochs": 4}, "recipe.epochs is 3 there and 4 here"),
+        ({"objective": of_loss(partial(focal, gamma=3.0))}, "recipe.objective.objective.loss"),
+        ({"schedule": multistep((0.5,))}, "recipe.schedule"),
+    ],
+)
+def test_a_checkpoint_of_another_recipe_is_refused(digits: Splits, tmp_path: Path, changed: dict, said: str):
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    with pytest.raises(InputError, match=f"holds another run: {said}"):
+        train(dropping(), digits, replace(PLAIN, **changed), out=tmp_path, record=NOTHING)
+
+
+def test_a_checkpoint_of_another_seed_network_or_data_is_refused(digits: Splits, tmp_path: Path):
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    with pytest.raises(InputError, match="seed is 0 there and 1 here"):
+        train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING, seed=1)
+    with pytest.raises(InputError, match=r"network\.weights is \d+ there and \d+ here"):
+        train(mlp(10, inputs=64), digits, PLAIN, out=tmp_path, record=NOTHING)
+    others = load("digits", cut=Cut(n_train=200, held_out=100, seed=1))
+    with pytest.raises(InputError, match=r"data\.train\.which"):
+        train(dropping(), others, PLAIN, out=tmp_path, record=NOTHING)
+
+
+def test_a_broken_checkpoint_is_an_error_that_names_it(digits: Splits, tmp_path: Path):
+    (tmp_path / "checkpoint.pt").write_bytes(b"no checkpoint")
+    with pytest.raises(InputError, match=r"checkpoint\.pt: cannot be read"):
+        train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    with pytest.raises(InputError, match="no such file"):
+        load_weights(dropping(), tmp_path / "nowhere")
+
+
+def test_run_json_says_all_that_the_run_depends_on(digits: Splits, tmp_path: Path):
+    chosen = replace(PLAIN, objective=of_loss(partial(focal, gamma=5.0)), clip_norm=2.0)
+    train(dropping(), digits, chosen, seed=11, out=tmp_path, record=NOTHING, names={"data": "digits"})
+    about = json.loads((tmp_path / "run.json").read_text())
+    assert about["recipe"]["objective"]["objective"]["loss"]["gamma"] == 5.0
+    assert (about["seed"], about["recipe"]["clip_norm"], about["names"]) == (11, 2.0, {"data": "digits"})
+    assert about["threads"] == torch.get_num_threads()
+    assert about["versions"]["torch"] == torch.__version__
+
+
+# Several processes
+
+PROCESSES = """
+import sys
+from pathlib import Path
+import torch
+from torch.optim import SGD
+from assay.data import Cut, load
+from assay.losses import cross_entropy
+from assay.networks import mlp
+from assay.objectives import of_loss
+from assay.training import Hardware, Recipe, initialized, train
+
+torch.set_num_threads(1)
+digits = load("digits", cut=Cut(n_train=203, held_out=20))
+recipe = Recipe("plain", of_loss(cross_entropy), lambda m: SGD(m.parameters(), lr=0.1, momentum=0.9), 1, batch_size=32)
+hardware = Hardware("cpu", "64-true")
+train(initialized(mlp, digits.train, seed=0), digits, recipe, out=Path(sys.argv[1]), hardware=hardware)
+"""
+
+
+def test_two_processes_equal_one(tmp_path: Path):
+    """On the same global batches, of which the last, of 11, is cut into 6 and 5."""
+    script = tmp_path / "processes.py"
+    script.write_text(PROCESSES)
+    several = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    for run, launcher in (("one", []), ("two", several)):
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        command = [sys.executable, *launcher, str(script), str(tmp_path / run)]
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+    one, two = (torch.load(tmp_path / run / "checkpoint.pt", weights_only=True) for run in ("one", "two"))
+    for name, weight in one["network"].items():
+        assert weight.dtype == torch.float64
+        assert torch.allclose(weight, two["network"][name], rtol=0, atol=1e-6)
+    rows = [state["history"]["epochs"][0] for state in (one, two)]
+    assert rows[0] == pytest.approx(rows[1], abs=1e-6, nan_ok=True)
+    assert torch.equal(one["history"]["learned_epoch"], two["history"]["learned_epoch"])
+
+
+# History
+
+
+def test_history_of_held_out_and_test_samples_is_that_of_the_predictions(digits: Splits):
+    trained = train(dropping(), digits, PLAIN, record=FULL)
+    row = trained.history.epochs[-1]
+    for split, predictions in (("held_out", trained.held_out), ("test", trained.test)):
+        values, outcomes = evaluate(predictions), predictions.outcomes()
+        for key in ("accuracy", "nll", "ece", "auroc", "aurc"):
+            assert row[f"{split}_{key}"] == pytest.approx(values[key], abs=1e-12)
+        for kind, rows in (("correct", outcomes.correct), ("wrong", ~outcomes.correct)):
+            assert row[f"{split}_nll_{kind}"] == pytest.approx(outcomes.nll[rows].mean().item())
+            assert row[f"{split}_entropy_{kind}"] == pytest.approx(outcomes.entropy[rows].mean().item())
+        true = predictions.probabilities.double().gather(1, predictions.labels[:, None])
+        assert row[f"{split}_true_class"] == pytest.approx(true.mean().item())
+        fit = temperature_optimal_on_test(predictions, lambda o: ece(equal_width(o)), step=0.1).fit
+        assert row[f"{split}_optimal_ece"] == fit.after <= row[f"{split}_ece"]
+    assert row["weight_norm"] == pytest.approx(last_linear(trained.network).weight.norm().item())
+
+
+def test_each_item_of_the_history_can_be_left_out(digits: Splits):
+    nothing = train(dropping(), digits, PLAIN, record=NOTHING).history
+    assert [set(row) for row in nothing.epochs] == [{"epoch", "learning_rate", "loss"}] * 3
+    assert nothing.learned_epoch is None
+    some = train(dropping(), digits, PLAIN, record=replace(NOTHING, figures=("aurc",), on=("test",))).history
+    assert set(some.epochs[0]) == {"epoch", "learning_rate", "loss", "test_aurc"}
+
+
+class Remembering:
+    """Cross-entropy that keeps the training pass's logits, by epoch and sample."""
+
+    def __init__(self) -> None:
+        self.logits: dict[int, Tensor] = {}
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        z = model(batch.x)
+        self.logits.setdefault(batch.epoch, torch.zeros(200, 10))[batch.index] = z.detach()
+        return F.cross_entropy(z, batch.y)
+
+
+def test_learned_epoch_and_reliability_come_from_the_training_pass(digits: Splits):
+    seen = Remembering()
+    history = train(dropping(), digits, replace(PLAIN, epochs=5, objective=lambda task: seen), record=FULL).history
+    right = torch.stack([logits.argmax(1) == digits.train.y for logits in seen.logits.values()])  # [5, n]
+    by_hand = [next(e for e in range(6) if bool(right[e:, i].all())) for i in range(200)]
+    assert history.learned_epoch.tolist() == by_hand
+    assert 0 < history.learned_epoch.min() + 1 <= history.learned_epoch.max() <= 5
+    assert set(history.reliability) == {0, 2}
+    confidence = seen.logits[2].softmax(1).amax(1)
+    assert history.reliability[2].count.sum() == 200
+    assert history.reliability[2].correct.sum() == right[2].sum()
+    assert history.reliability[2].confidence.sum() == pytest.approx(confidence.sum().item(), rel=1e-6)
+
+
+def test_gradient_norms_are_those_of_each_sample_alone(digits: Splits):
+    """Against the gradient of each sample's loss by autograd, without BatchNorm, which would mix the samples."""
+    one = replace(PLAIN, epochs=1, optimizer=lambda m: SGD(m.parameters(), lr=0.0))
+    network = mlp(10, inputs=64)
+    history = train(network, digits, one, record=replace(NOTHING, gradient_norms_at=(0,))).history
+    x = next(shuffled_batches(digits.train[torch.arange(200)], 200, torch.Generator().manual_seed(0)))
+    for i in range(10):
+        network.zero_grad()
+        F.cross_entropy(network(x.x[i : i + 1]), x.y[i : i + 1]).backward()
+        by_hand = network.head.weight.grad.norm().item()
+        assert history.gradient_norms[0][x.index[i]].item() == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_of_cs_kd_the_samples_count_and_not_their_partners(digits: Splits):
+    """The mean loss of cross-entropy with weight 0 of distillation is that of the samples; so is their accuracy."""
+    chosen = replace(recipe("cs_kd"), epochs=1, batch_size=200, optimizer=lambda m: SGD(m.parameters(), lr=0.0))
+    network = mlp(10, inputs=64)
+    row = train(network, digits, chosen).history.epochs[0]
+    assert row["train_accuracy"] == pytest.approx(evaluate(predict(network, digits.train))["accuracy"])
+
+
+# Prediction and progress
+
+
+def test_predict_leaves_the_modes_alone_and_names_the_samples(digits: Splits):
+    network = dropping()
+    network[2].eval()
+    predictions = predict(network, digits.test, batch_size=100)
+    assert [m.training for m in (network, network[2], network[4])] == [True, False, True]
+    assert predictions.ids.tolist() == digits.test.index.tolist()
+    whole = predict(network.eval(), digits.test, batch_size=359)
+    assert torch.allclose(predictions.values, whole.values, atol=1e-6)
+
+
+def test_features_are_what_enters_the_last_layer(digits: Splits):
+    network = resnet8(10, channels=1).eval()
+    predictions = predict(network, digits.test, features=True)
+    assert predictions.features.shape == (359, 64)
+    assert torch.allclose(network.head(predictions.features), predictions.values, atol=1e-5)
+    with pytest.raises(InputError, match="no linear layer"):
+        last_linear(nn.Sequential(nn.Conv2d(1, 10, 8), nn.Flatten()))
+
+
+def test_training_is_quiet_where_there_is_no_terminal(
+    digits: Splits, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    train(dropping(), digits, PLAIN, record=NOTHING)
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # which makes rich believe in one
+    train(dropping(), digits, PLAIN, record=NOTHING)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "plain" in err
+    assert "100%" in err
