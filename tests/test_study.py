@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from math import nan
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -36,6 +37,7 @@ from assay.study import (
     within_sem,
 )
 
+STUDIES = Path(__file__).parents[1] / "studies"
 SMALL = {
     "name": "small",
     "data": ["digits"],
@@ -291,3 +293,10 @@ def test_tables_are_written_in_three_forms(tmp_path):
     assert "| smooth_one | none | **2.00±1.00** ▲ | 71.00±1.00 ▼ |" in markdown(table)
     assert r"smooth\_one & none & \textbf{2.00$\pm$1.00} $\blacktriangle$" in latex(table)
     assert "d,n,test,smooth_one,none,ece,0.02,0.01" in as_csv([table]).replace("0.019999999999999997", "0.02")
+
+
+@pytest.mark.parametrize("file", sorted(STUDIES.rglob("*.toml")), ids=lambda file: file.stem)
+def test_every_study_of_the_seeds_can_be_read_and_expanded(file):
+    runs = expand(read_study(file))
+    assert len({run.folder for run in runs}) == len(runs) > 0
+    assert all(run.built_recipe().epochs >= 1 for run in runs)
