@@ -7,7 +7,9 @@ hard is chosen by cross-validation: the k^2 numbers of a matrix overfit without.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -41,15 +43,16 @@ def matrix(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
 
 def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bool) -> Affine:
     cooled = temperature(held_out)
-    x = features(held_out.logits, of_log_probabilities)
-    whole = _Rows(x.float() if x.element_size() < 4 else x, held_out.labels)
-    folds = min(FOLDS, len(held_out))
-    number = torch.arange(len(held_out), device=x.device) % folds
+    whole = _shuffled(held_out, of_log_probabilities)
+    x, n = whole.x, len(held_out)
+    ends = [n * f // min(FOLDS, n) for f in range(min(FOLDS, n) + 1)]
+    folds = [slice(start, stop) for start, stop in pairwise(ends)]
     curvature = _curvature(whole.x, 1 / cooled.t)
     drawn = torch.ones(x.shape[1], x.shape[1] + 1, dtype=torch.float64, device=x.device)
     if free_diagonal:
         drawn[:, :-1].fill_diagonal_(0)
-    pairs = [(_Descent(whole[number != f], curvature, drawn), whole[number == f]) for f in range(folds)]
+    rests = [_Rows(x, whole.labels, (slice(0, fold.start), slice(fold.stop, n))) for fold in folds]
+    pairs = [(_Descent(rest, curvature, drawn), whole[fold]) for rest, fold in zip(rests, folds, strict=True)]
     losses: list[Tensor] = []
     for ridge in RIDGES:
         for descent, _ in pairs:
@@ -65,32 +68,48 @@ def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bo
     return Affine(fit, weight, bias, of_log_probabilities)
 
 
+def _shuffled(held_out: Predictions, of_log_probabilities: bool) -> _Rows:
+    """What is multiplied, in random order, so that a run of rows is a fold and no more than this copy is needed."""
+    n, k = held_out.values.shape
+    dtype = torch.float64 if held_out.values.dtype == torch.float64 else torch.float32
+    x = torch.empty(n, k, dtype=dtype, device=held_out.values.device)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(0)).to(x.device)
+    for rows in arrays.row_chunks(n, k, device=x.device):
+        x[rows] = features(held_out[order[rows]].logits.to(dtype), of_log_probabilities)
+    return _Rows(x, held_out.labels[order], (slice(0, n),))
+
+
 @dataclass(frozen=True, eq=False)
 class _Rows:
+    """Some runs of rows."""
+
     x: Tensor  # [n, k]
     labels: Tensor  # [n]
+    runs: tuple[slice, ...]
 
-    def __len__(self) -> int:
-        return len(self.x)
+    def __getitem__(self, run: slice) -> _Rows:
+        return _Rows(self.x, self.labels, (run,))
 
-    def __getitem__(self, rows: Tensor) -> _Rows:
-        return _Rows(self.x[rows], self.labels[rows])
+    def chunks(self) -> Iterator[slice]:
+        for run in self.runs:
+            for rows in arrays.row_chunks(run.stop - run.start, self.x.shape[1], device=self.x.device):
+                yield slice(run.start + rows.start, run.start + rows.stop)
 
     def nll(self, weight: Tensor, bias: Tensor) -> Tensor:
         """Of each row, [n]."""
         w, b = weight.to(self.x), bias.to(self.x)
         losses = []
-        for chunk in arrays.row_chunks(*self.x.shape, device=self.x.device):
+        for chunk in self.chunks():
             logits = torch.addmm(b, self.x[chunk], w.T)
             losses.append(logits.logsumexp(1).double() - logits.gather(1, self.labels[chunk][:, None]).squeeze(1))
         return torch.cat(losses)
 
     def nll_and_slope(self, weight: Tensor, bias: Tensor) -> tuple[float, Tensor]:
         """Mean NLL, and its derivative by (W, b) [k, k + 1]."""
-        n, k = self.x.shape
+        n, k = sum(run.stop - run.start for run in self.runs), self.x.shape[1]
         w, b = weight.to(self.x), bias.to(self.x)
         nll, slope = 0.0, torch.zeros(k, k + 1, dtype=torch.float64, device=self.x.device)
-        for chunk in arrays.row_chunks(n, k, device=self.x.device):
+        for chunk in self.chunks():
             x, label = self.x[chunk], self.labels[chunk][:, None]
             logits = torch.addmm(b, x, w.T)
             total = logits.logsumexp(1, keepdim=True)

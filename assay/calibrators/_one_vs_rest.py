@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from assay import metrics
+from assay import arrays, metrics
 from assay.calibrators._histogram import histogram_mass
 from assay.calibrators._isotonic import isotonic
 from assay.maps import ConfidenceMap, Fit, OneVsRest, Steps
@@ -47,7 +47,10 @@ def isotonic_one_vs_rest(held_out: Predictions) -> OneVsRest:
 
 
 def _each_class(held_out: Predictions, calibrator: Callable[[Outcomes], ConfidenceMap]) -> OneVsRest:
-    columns = held_out.probabilities.T.contiguous()
-    maps = tuple(calibrator(Outcomes(p.double(), held_out.labels == k)) for k, p in enumerate(columns))
+    n, k = held_out.values.shape
+    columns = torch.empty(k, n, dtype=held_out.values.dtype, device=held_out.values.device)
+    for rows in arrays.row_chunks(n, k, device=columns.device):
+        columns[:, rows] = held_out[rows].probabilities.T
+    maps = tuple(calibrator(Outcomes(p.double(), held_out.labels == i)) for i, p in enumerate(columns))
     before, after = sum(m.fit.before or 0.0 for m in maps), sum(m.fit.after for m in maps)
     return OneVsRest(Fit(OBJECTIVE, before, after, 1, len(held_out)), maps)
