@@ -95,7 +95,16 @@ def outcomes_at(held_out: Predictions) -> Callable[[float], Outcomes]:
     """The confidence at a temperature, for looking at many of them."""
     below, axis = _below(held_out, double=False)
     correct = held_out.outcomes().correct
-    return lambda t: Outcomes(1 / (below * (1 / t)).exp_().sum(axis, dtype=torch.float64), correct)
+    n, k = held_out.values.shape
+
+    def at(t: float) -> Outcomes:
+        confidence = torch.empty(n, dtype=torch.float64, device=below.device)
+        for rows in arrays.row_chunks(n, k, device=below.device):
+            part = below[rows] if axis else below[:, rows]
+            confidence[rows] = 1 / (part * (1 / t)).exp_().sum(axis, dtype=torch.float64)
+        return Outcomes(confidence, correct)
+
+    return at
 
 
 @dataclass(frozen=True)
