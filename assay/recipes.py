@@ -193,11 +193,11 @@ def _allowed(function: Callable[..., Any], own: Mapping[str, Any], values: Value
 def averaging_from_baseline(recipe: Recipe, baseline: Recipe) -> Recipe:
     """From the baseline's checkpoint at epoch 120 of 200, with cycles of the rate at whose ends weights are averaged.
 
-    Seed 000 prints neither the bounds nor the length of its cycles: here they are epochs, from half the base rate,
-    which is where the code's SWA has it, to a twentieth.
+    Seed 000 prints neither the bounds nor the length of its cycles: here each is an epoch, from the base rate to half
+    of it, which is the constant rate at which the code averages.
     """
     share = 120 / 200
-    rate = cyclical(high=0.5, low=0.05)
+    rate = cyclical(high=1.0, low=0.5)
     return replace(recipe, schedule=rate, keep=averaged(start=share), start=Start(baseline, share))
 
 
