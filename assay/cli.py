@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +21,7 @@ from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, shared_ro
 from assay.comparing import compare
 from assay.files import Columns
 from assay.maps import Map
+from assay.names import found
 from assay.predictions import Outcomes, Predictions
 from assay.report import jsons, page, terminal
 from assay.selective import choose_threshold
@@ -281,10 +281,7 @@ def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Cal
     allowed = CALIBRATORS if isinstance(held_out, Predictions) else TOP_LABEL
     if method == "all":
         return dict(allowed)
-    if method not in CALIBRATORS:
-        close = get_close_matches(method, CALIBRATORS, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(CALIBRATORS)}"
-        raise InputError(f"unknown calibrator '{method}'; {hint}")
+    found("calibrator", method, CALIBRATORS)
     if method not in allowed:
         raise InputError(f"{method} needs the logits of all classes; confidences allow {', '.join(allowed)}")
     return {method: CALIBRATORS[method]}

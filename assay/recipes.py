@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 from torch import Tensor, nn
 from torch.optim import SGD, Adagrad, Adam, Optimizer
@@ -37,13 +36,13 @@ from assay.losses import (
     sb_ece_lb,
     with_secondary,
 )
+from assay.names import found
 from assay.objectives import crl, cs_kd, every_node, mixup, of_loss, scheduled_focal, with_partners
 from assay.optim import SAM, by_epoch, cosine_then_swa, cyclical, multistep
 from assay.training import Keeper, Recipe, Start, averaged, best, last
 
 MakeOptimizer = Callable[[nn.Module], Optimizer]
 MakeObjective = Callable[[Task], Objective]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -264,18 +263,10 @@ def recipe(name: str, values: Values | None = None) -> Recipe:
     """
     method, _, setup = name.partition("@")
     try:
-        made = _found("recipe", method, METHODS)(_found("set-up", setup or "000", SETUPS), values or {})
+        made = found("recipe", method, METHODS)(found("set-up", setup or "000", SETUPS), values or {})
     except InputError as problem:
         raise InputError(f"recipe '{name}': {problem}" if values else str(problem)) from problem
     return replace(made, name=name)
-
-
-def _found(kind: str, name: str, table: Mapping[str, T]) -> T:
-    if name not in table:
-        close = get_close_matches(name, table, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(table)}"
-        raise InputError(f"unknown {kind} '{name}'; {hint}")
-    return table[name]
 
 
 RECIPES: dict[str, Recipe] = {name: recipe(name) for name in METHODS}

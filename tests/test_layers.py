@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "arrays",
-    "reducing",
+    "names reducing",
     "predictions",
     "files scores metrics losses optim batch",
     "maps",

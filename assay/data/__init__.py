@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 
 from assay.arrays import InputError
@@ -20,6 +18,7 @@ from assay.data._samples import Augment, Cut, Facts, Loader, Samples, Splits, di
 from assay.data._sst import sst2, sst5
 from assay.data._synthetic import gaussian_logits, gaussians, synthetic
 from assay.data._words import read_glove
+from assay.names import found_or_imported
 
 DATA: dict[str, Loader] = {
     "digits": digits,
@@ -55,18 +54,7 @@ def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Sp
 
 def loader(name: str) -> Loader:
     """The loader of that name in `DATA`, or a user's own at "package.module:loader"."""
-    if name in DATA:
-        return DATA[name]
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        close = get_close_matches(name, DATA, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(DATA)}."
-        raise InputError(f"unknown data set '{name}'; {hint} Your own is package.module:loader")
-    try:
-        own: Loader = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InputError(f"data set '{name}' cannot be imported: {problem}") from problem
-    return own
+    return found_or_imported("data set", name, DATA, "loader")
 
 
 __all__ = [

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
-from importlib import import_module
 from inspect import signature
 
 from torch import Tensor, nn
 
 from assay.arrays import InputError
+from assay.names import found_or_imported
 from assay.networks._convmixer import convmixer_256_8, convmixer_256_16
 from assay.networks._densenet import densenet121, densenet_bc_100_12
 from assay.networks._efficientnet import efficientnet_b0
@@ -65,18 +64,7 @@ NETWORKS: dict[str, Factory] = {
 
 def network(name: str) -> Factory:
     """The factory of that name in `NETWORKS`, or a user's own at "package.module:factory"."""
-    if name in NETWORKS:
-        return NETWORKS[name]
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        close = get_close_matches(name, NETWORKS, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(NETWORKS)}."
-        raise InputError(f"unknown network '{name}'; {hint} Your own is package.module:factory")
-    try:
-        factory: Factory = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InputError(f"network '{name}' cannot be imported: {problem}") from problem
-    return factory
+    return found_or_imported("network", name, NETWORKS, "factory")
 
 
 def build(factory: Factory, n_classes: int, x: Tensor, vectors: Tensor | None = None) -> nn.Module:

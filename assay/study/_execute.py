@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-import torch
-
 from assay import files
 from assay.arrays import InputError
 from assay.data import Cut, Splits, load
@@ -57,8 +55,3 @@ def _whole(file: Path) -> bool:
 @lru_cache(maxsize=1)
 def _data(name: str, cut: Cut) -> Splits:
     return load(name, cut=cut)
-
-
-def limit_threads(threads: int) -> None:
-    """Give this process so many threads."""
-    torch.set_num_threads(threads)

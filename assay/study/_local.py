@@ -17,8 +17,10 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from assay.files import replacing
-from assay.study._execute import execute, limit_threads
+from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
 from assay.training import Hardware
@@ -91,7 +93,7 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware)
     log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    limit_threads(threads)
+    torch.set_num_threads(threads)
     (folder / FAILED).unlink(missing_ok=True)
     try:
         execute(study, run, root, hardware=hardware)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from difflib import get_close_matches
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from assay.arrays import InputError
 from assay.calibrators import CALIBRATORS
 from assay.data import loader
 from assay.metrics import METRICS
+from assay.names import found, hint
 from assay.networks import network
 from assay.recipes import Value, recipe
 from assay.scores import SCORES
@@ -111,17 +112,9 @@ def _first(problem: ValidationError) -> str:
     error = problem.errors()[0]
     key = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
-        close = get_close_matches(key, Study.model_fields, n=1)
-        return f"unknown key '{key}'; " + (
-            f"did you mean '{close[0]}'?" if close else f"keys are {', '.join(Study.model_fields)}"
-        )
+        return f"unknown key '{key}'; {hint(key, Study.model_fields)}"
     return f"{key}: {error['msg'].removeprefix('Value error, ')}"
 
 
-def _known(kind: str, name: str, names: Any) -> str:
-    if name in names:
-        return name
-    close = get_close_matches(name, names, n=1)
-    raise InputError(
-        f"unknown {kind} '{name}'; " + (f"did you mean '{close[0]}'?" if close else f"there are {', '.join(names)}")
-    )
+def _known(kind: str, name: str, names: Iterable[str]) -> str:
+    return found(kind, name, {known: known for known in names})
