@@ -84,7 +84,7 @@ def run_command(
         console.print(f"{len(failed)} runs failed before and are left out; --retry runs them again", style="yellow")
     start = time.monotonic()
     try:
-        with Live(console=Console(stderr=True), refresh_per_second=2) as live:
+        with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as live:
 
             def show(progress: Progress) -> None:
                 live.update(_progress(study, progress, workers, start))
@@ -93,6 +93,7 @@ def run_command(
     except KeyboardInterrupt:
         console.print("stopped; the same command goes on from here", style="yellow")
         return
+    console.print(f"{done.done} runs done, {len(done.failed)} failed, in {time.monotonic() - start:.0f} s")
     for run in done.failed:
         console.print(f"failed: {out / run.folder / FAILED} says why", style="red")
     console.print(_tables(study, runs, out, "welch"))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 from math import nan
 from pathlib import Path
 from threading import Thread
@@ -16,10 +17,11 @@ from threading import Thread
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 from scipy import stats
 
 from assay.arrays import InputError
-from assay.report.tables import as_csv, latex, markdown
+from assay.report.tables import as_csv, grid, latex, markdown
 from assay.study import (
     Study,
     Summary,
@@ -300,3 +302,19 @@ def test_every_study_of_the_seeds_can_be_read_and_expanded(file):
     runs = expand(read_study(file))
     assert len({run.folder for run in runs}) == len(runs) > 0
     assert all(run.built_recipe().epochs >= 1 for run in runs)
+
+
+def test_the_terminal_shows_every_name_and_number_in_80_columns():
+    metrics = ["accuracy", "ece", "auroc", "aurc", "e_aurc"]
+    cells = {
+        (method, calibrator, metric): [0.123, 0.456]
+        for method in ("cross_entropy", "label_smoothing")
+        for calibrator in ("none", "temperature_sb_ece_lb")
+        for metric in metrics
+    }
+    [table] = tables(rows(cells), baseline="cross_entropy", metrics=metrics)
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(grid(table))
+    shown = console.export_text()
+    assert "…" not in shown
+    assert all(word in shown for word in ("label_smoothing", "  temperature_sb_ece_lb", "28.95", "289.50", "±23.55"))

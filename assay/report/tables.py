@@ -45,29 +45,30 @@ def title(table: Table) -> str:
 
 
 def grid(table: Table) -> Grid:
-    """For the terminal: ▲ significantly better than the baseline, ▼ worse; the best in bold."""
+    """For the terminal, five metrics in 80 columns: ▲ significantly better than the baseline, ▼ worse; best bold."""
     found = Grid(box=SIMPLE_HEAD, pad_edge=False, title=title(table), title_justify="left")
-    found.add_column("method", overflow="fold")
-    found.add_column("calibrator", overflow="fold")
+    found.add_column("method\n  calibrator", no_wrap=True)
     for metric in table.metrics:
-        found.add_column(heading(metric), justify="right", no_wrap=True)
+        found.add_column(heading(metric).replace(" ", "\n", 1), justify="right", no_wrap=True)
     last = ""
     for line in table.lines:
-        if last and line.method != last:
+        if line.method != last:
             found.add_section()
-        found.add_row(
-            line.method if line.method != last else "", line.calibrator, *(_text(m, line) for m in table.metrics)
-        )
+            found.add_row(Text(line.method, "bold"))
+        found.add_row(f"  {line.calibrator}", *(_text(metric, line) for metric in table.metrics))
         last = line.method
     return found
 
 
 def _text(metric: str, line: Line) -> Text:
+    """The mean with its mark, and under it the standard deviation."""
     cell = line.cells.get(metric)
     if cell is None:
         return Text("–", "dim")
+    mean, sign, sd = number(metric, cell).partition("±")
     color = {"better": "green", "worse": "red"}.get(cell.word, "")
-    return Text(number(metric, cell) + (MARKS[cell.word] or " "), f"{'bold ' if cell.best else ''}{color}".strip())
+    shown = Text(mean + (MARKS[cell.word] or " "), f"{'bold ' if cell.best else ''}{color}".strip())
+    return shown.append(f"\n{sign}{sd} ", "dim not bold") if sd else shown
 
 
 def markdown(table: Table) -> str:
