@@ -1,0 +1,72 @@
+"""Sphinx: Markdown pages, tables made from the code's registries, and the docstrings of the public names."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+project = "assay"
+author = "the authors of assay"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+exclude_patterns = ["_build"]
+suppress_warnings = [
+    "ref.python",  # two records are called Line
+]
+html_theme = "furo"
+html_title = "assay"
+html_static_path = ["style"]
+html_css_files = ["tables.css"]
+html_show_copyright = False
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {"Floats": "Floats"}
+
+MARKUP = re.compile(r"(`[^`]+`)|([*|\\_])")
+
+
+def plain_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text, with code in single backticks and doctests: nothing else in them is markup."""
+    in_doctest = False
+    for i, line in enumerate(lines):
+        in_doctest = line.lstrip().startswith(">>>") or (in_doctest and bool(line.strip()))
+        if not in_doctest:
+            lines[i] = MARKUP.sub(lambda found: f"`{found[1]}`" if found[1] else f"\\{found[2]}", line)
+
+
+def trim_doctests(app: Any, page: str, content: list[str]) -> None:
+    """A doctest in a fence needs an empty line at its end, which nobody needs to see."""
+    content[0] = content[0].replace("\n\n```\n", "\n```\n")
+
+
+def write_tables(app: Any) -> None:
+    """The tables that pages include."""
+    from generate import write
+
+    write(HERE / "_build" / "tables")
+
+
+def check_sources(app: Any, problem: Exception | None) -> None:
+    """Every link of a table to a source file leads somewhere."""
+    if problem is not None or app.builder.name != "html":
+        return
+    from sphinx.util.logging import getLogger
+
+    for table in (HERE / "_build" / "tables").glob("*.md"):
+        for page in sorted(set(re.findall(r'href="(_modules/[^"]+)"', table.read_text()))):
+            if not (Path(app.outdir) / page).is_file():
+                getLogger("assay").warning("%s links to %s, which is in no API page", table.name, page)
+
+
+def setup(app: Any) -> None:
+    app.connect("builder-inited", write_tables)
+    app.connect("autodoc-process-docstring", plain_docstring)
+    app.connect("source-read", trim_doctests)
+    app.connect("build-finished", check_sources)

@@ -1,0 +1,274 @@
+"""Tables of the documentation, made from the package's own registries: what a page lists exists, with these defaults.
+
+    python docs/generate.py FOLDER
+
+writes one Markdown file a table, which the pages include.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter, getdoc, signature
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from assay import published
+from assay.calibrators import CALIBRATORS, TOP_LABEL
+from assay.data import DATA
+from assay.metrics import METRICS
+from assay.networks import NETWORKS
+from assay.published import SOURCES, Figure
+from assay.recipes import METHODS, RECIPES, SETUPS
+from assay.scores import SCORES
+from assay.training._configuration import described
+
+STUDIES = Path(__file__).parents[1] / "studies"
+ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
+NEAR = {"ece": "calibration", "ece_l2_mass": "calibration", "auroc": "ranking", "accuracy": "accuracy"}
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def source(name: str, module: str) -> str:
+    """A name as a link to the file it is from, or rather to the page of its highlighted source."""
+    return f'<a href="_modules/{module.replace(".", "/")}.html"><code>{name}</code></a>'
+
+
+def sentence(thing: object) -> str:
+    """The first paragraph of a docstring, in a line."""
+    return " ".join((getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def defaults(function: Callable[..., Any]) -> str:
+    """Keyword-only parameters with their defaults."""
+    own = [p for p in signature(function).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
+    return values({p.name: p.default for p in own})
+
+
+def values(given: Mapping[str, object]) -> str:
+    """Names and values, as code."""
+    return ", ".join(f"`{name}={_short(value)}`" for name, value in given.items())
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        return "(" + ", ".join(map(_short, value)) + ")"
+    return str(value).rpartition(".")[2] if isinstance(value, str) else str(value)
+
+
+def metrics() -> str:
+    """Every metric of `evaluate`."""
+    rows = ((f"[`{key}`](#{key})", ARROWS[m.better], m.axis, m.line) for key, m in METRICS.items())
+    return table(("key", "better", "axis", "what it is"), rows)
+
+
+def calibrators() -> str:
+    """Every calibrator, with its defaults and its file."""
+    rows = []
+    for name, function in CALIBRATORS.items():
+        needs = "a confidence" if name in TOP_LABEL else "all classes"
+        rows.append((source(name, function.__module__), sentence(function), needs, defaults(function)))
+    return table(("calibrator", "what it fits", "needs", "hyper-parameters"), rows)
+
+
+def scores() -> str:
+    """Every score that needs nothing but predictions."""
+    rows = ((source(name, score.__module__), sentence(score)) for name, score in SCORES.items())
+    return table(("score", "what it is"), rows)
+
+
+def recipes() -> str:
+    """Every training method: what it minimizes and how, with its own hyper-parameters."""
+    rows = []
+    for name in METHODS:
+        recipe = described(RECIPES[name])
+        parts = _minimized(recipe["objective"])
+        given = {key: value for _, own in parts for key, value in own.items()}
+        how = []
+        if "rho" in recipe["optimizer"]:
+            how.append(f"{source('SAM', 'assay.optim._sam')}, {values({'rho': recipe['optimizer']['rho']})}")
+        if "averaged" in str(recipe["keep"]):
+            how.append(source("weights averaged", "assay.optim._averaging"))
+        if recipe["start"]:
+            how.append(f"begun at {recipe['start']['share']:.0%} of `cross_entropy`")
+        minimized = " + ".join(source(f.rpartition(".")[2], f.rpartition(".")[0]) for f, _ in parts)
+        rows.append((f"`{name}`", "; ".join([minimized, *how]), values(given)))
+    return table(("recipe", "minimizes", "hyper-parameters"), rows)
+
+
+def _minimized(node: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The losses or the objective inside a described one, primary first, each with what was given to it."""
+    if isinstance(node, str):
+        return [(node, {})]
+    if "secondary" in node:
+        (secondary, own), *_ = _minimized(node["secondary"])
+        return [*_minimized(node["primary"]), (secondary, own | {"beta": node["beta"]})]
+    for inner in ("objective", "loss"):
+        if inner in node:
+            return _minimized(node[inner])
+    own = {key: value for key, value in node.items() if key not in ("function", "task")}
+    return [(node["function"].partition(".<locals>")[0], own)]
+
+
+def setups() -> str:
+    """The set-up of each seed: `focal@004` is focal loss in that of 004."""
+    rows = []
+    for name, setup in SETUPS.items():
+        r = described(setup.baseline)
+        rate = {key: value for key, value in r["optimizer"].items() if key != "function"}
+        kind = r["optimizer"]["function"].partition(".<locals>")[0].rpartition(".")[2]
+        schedule = r["schedule"]
+        drops = "constant"
+        if isinstance(schedule, dict):
+            at = ", ".join(str(round(share * r["epochs"])) for share in schedule["at"])
+            drops = f"x {schedule['factor']} at {at}"
+        keep = "best on held-out" if "best" in str(r["keep"]) else "last"
+        clip = "" if r["clip_norm"] is None else f"{r['clip_norm']:.4g}"
+        rows.append((f"`@{name}`", str(r["epochs"]), str(r["batch_size"]), f"{kind} {values(rate)}", drops, clip, keep))
+    return table(("set-up", "epochs", "batch", "optimizer", "learning rate", "clipped at", "weights kept"), rows)
+
+
+def networks() -> str:
+    """Every network, with its trainable parameters for ten classes."""
+    rows = []
+    for name, factory in NETWORKS.items():
+        rows.append((source(name, factory.__module__), sentence(factory), f"{n_parameters(factory):,}"))
+    return table(("network", "what it is", "parameters, 10 classes"), rows)
+
+
+def n_parameters(factory: Callable[..., nn.Module]) -> int:
+    """Of small images of three channels, of word vectors of 100 dimensions, of trees of 300."""
+    words = torch.zeros(20_001, 300 if "tree" in factory.__name__ else 100)
+    offers: dict[str, Any] = {"inputs": 3 * 32 * 32, "vectors": words}
+    with torch.device("meta"):
+        made = factory(10, **{key: value for key, value in offers.items() if key in signature(factory).parameters})
+    return sum(p.numel() for p in made.parameters() if p.requires_grad)
+
+
+def data() -> str:
+    """Every data set."""
+    rows = ((f"`{name}`", sentence(loader)) for name, loader in DATA.items())
+    return table(("data set", "what it is"), rows)
+
+
+def studies() -> str:
+    """Every study file: its question, the command that runs it, and what the paper left unsaid."""
+    text = []
+    for file in sorted(STUDIES.rglob("*.toml"), key=lambda file: (len(file.parts), file)):
+        study = _study(file)
+        where = file.relative_to(STUDIES.parent).as_posix()
+        text += [f"## {where.removeprefix('studies/').removesuffix('.toml')}\n", f"{study.get('question', '')}\n"]
+        text += [f"```console\n$ assay study run {where} --out runs\n$ assay study report {where} --out runs\n```\n"]
+        axes = {"data": "data sets", "networks": "networks", "recipes": "recipes", "seeds": "seeds"}
+        runs = ", ".join(f"{name}: {len(study.get(axis, []))}" for axis, name in axes.items())
+        text += [f"{runs.capitalize()}. Calibrators: {', '.join(map(_entry, study.get('calibrators', ['none'])))}.\n"]
+        if study.get("assumed"):
+            text += [
+                "Assumed where the paper does not say, or changed:\n",
+                *(f"- {value}" for value in study["assumed"]),
+                "",
+            ]
+    return "\n".join(text)
+
+
+def _entry(entry: str | dict[str, Any]) -> str:
+    """A name as it stands in a study, or with values."""
+    if isinstance(entry, str):
+        return f"`{entry}`"
+    (_, name), *given = entry.items()
+    return f"`{name}` with {values(dict(given))}"
+
+
+def _study(file: Path) -> dict[str, Any]:
+    own = tomllib.loads(file.read_text())
+    base = own.pop("extends", None)
+    return own if base is None else _study(file.parent / base) | own
+
+
+def tables_of_seeds() -> str:
+    """Every table of the seeds that is kept as data."""
+    rows = []
+    for s in SOURCES:
+        n = sum(figure.table == s.table for figure in published.load(s.seed))
+        rows.append((s.seed, s.table, s.caption, f"{s.runs or 'not said'}", str(n), "; ".join(s.remarks)))
+    return table(("seed", "table", "what it shows", "runs", "figures", "remarks"), rows)
+
+
+def evidence() -> str:
+    """In how many settings of the seeds a method is better than cross-entropy, on each axis, before any scaling."""
+    figures = [f for f in published.load() if (f.calibrator, f.score, f.shift) == ("none", "max_probability", "none")]
+    at: dict[tuple[str, ...], float] = {(f.seed, f.data, f.network, f.method, f.metric): f.mean for f in figures}
+    methods = list(dict.fromkeys(published.plain(f.method) for f in figures))
+    rows = []
+    for method in (name for name in METHODS if name in methods and name != "cross_entropy"):
+        for seed in dict.fromkeys(f.seed for f in figures):
+            cells = {axis: _better(at, seed, method, axis) for axis in ("calibration", "ranking", "accuracy")}
+            if any(cells.values()):
+                rows.append((f"`{method}`", seed, *cells.values()))
+    return table(("method", "seed", "calibration better in", "ranking better in", "accuracy better in"), rows)
+
+
+def _better(at: Mapping[tuple[str, ...], float], seed: str, method: str, axis: str) -> str:
+    gains = []
+    for (s, where, network, name, metric), mean in at.items():
+        if (s, published.plain(name), NEAR.get(metric)) == (seed, method, axis):
+            sign = 1 if METRICS[metric].better == "higher" else -1
+            gains.append(sign * (mean - at[s, where, network, "cross_entropy", metric]))
+    return f"{sum(gain > 0 for gain in gains)} of {len(gains)}" if gains else ""
+
+
+def scaled() -> str:
+    """What is left of a method's advantage in calibration once both are scaled by temperature."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for seed in ("001", "002", "003", "004"):
+        figures = [f for f in published.load(seed) if f.metric in ("ece", "ece_l2_mass") and f.shift == "none"]
+        at = {(f.data, f.network, f.method, _kind(f)): f.mean for f in figures}
+        for (where, network, name, kind), mean in at.items():
+            base = at.get((where, network, "cross_entropy", "none"))
+            base_scaled = at.get((where, network, "cross_entropy", "temperature"))
+            if kind == "temperature" and name != "cross_entropy" and base is not None and base_scaled is not None:
+                before = at[where, network, name, "none"] - base
+                found.setdefault((seed, published.plain(name)), []).append((before, mean - base_scaled))
+    rows = []
+    for (seed, name), pairs in sorted(found.items(), key=lambda item: (list(METHODS).index(item[0][1]), item[0])):
+        n = len(pairs)
+        rows.append((f"`{name}`", seed, *(f"{sum(pair[side] < 0 for pair in pairs)} of {n}" for side in (0, 1))))
+    header = ("method", "seed", "better calibrated than cross-entropy in", "and after both are scaled, in")
+    return table(header, rows)
+
+
+def _kind(f: Figure) -> str:
+    return "temperature" if "temperature" in f.calibrator and "sb_ece" not in f.calibrator else f.calibrator
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    function.__name__: function
+    for function in (
+        *(metrics, calibrators, scores, recipes, setups, networks, data),
+        *(studies, tables_of_seeds, evidence, scaled),
+    )
+}
+
+
+def write(folder: Path) -> None:
+    """Write every table, but leave files alone that would not change."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in TABLES.items():
+        file, text = folder / f"{name}.md", make()
+        if not file.is_file() or file.read_text() != text:
+            file.write_text(text)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,88 @@
+"""The pictures of README and documentation: the embedded example on both sides, and the quickstart study on both axes.
+
+    python docs/pictures.py RUNS FOLDER
+
+RUNS is where `assay study run studies/quickstart.toml --out RUNS` has put its runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+from assay import Outcomes, examples, maps, metrics
+from assay.calibrators import histogram, temperature
+from assay.report import figures, statistics
+from assay.report.statistics import Method, Selective
+from assay.study import expand, read_rows, read_study
+
+STUDY = Path(__file__).parents[1] / "studies" / "quickstart.toml"
+
+
+def both_sides() -> Figure:
+    """How wrong the confidence of the embedded network is, and what two corrections do to its ranking of errors."""
+    test, held_out = examples.load(), examples.load(split="held_out")
+    corrected = {
+        "as trained": test.outcomes(),
+        "temperature": maps.apply(temperature(held_out), test).outcomes(),
+        "histogram binning": maps.apply(histogram(held_out), test).outcomes(),
+    }
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.6), width_ratios=(1, 1.25), layout="constrained")
+    figures.reliability(statistics.reliability(metrics.equal_width(corrected["as trained"])), left)
+    left.set_title("Can its confidence be believed?", loc="left")
+    curves = {f"{name}, ECE {_ece(rows):.1%}": _from_zero(rows) for name, rows in corrected.items()}
+    figures.risk_coverage(curves, right)
+    right.set_title("Does it tell right from wrong? (lower is better)", loc="left")
+    return figure
+
+
+def _ece(rows: Outcomes) -> float:
+    return metrics.ece(metrics.equal_width(rows))
+
+
+def _from_zero(rows: Outcomes) -> Selective:
+    """The curve from coverage 0 on: whoever accepts only some of the most confident, tied, has their risk."""
+    curve = statistics.selective(metrics.ranking(rows))
+    return Selective(
+        np.append(0.0, curve.coverage), np.append(curve.risk[0], curve.risk), np.append(0.0, curve.optimal)
+    )
+
+
+def two_axes(runs: Path) -> Figure:
+    """Each recipe of the quickstart study by calibration and ranking, before and after temperature scaling."""
+    study = read_study(STUDY)
+    rows = read_rows([runs / run.folder for run in expand(study)]).to_pylist()
+    if not rows:
+        raise SystemExit(f"{runs} holds no runs of {STUDY.name}; `make demo` makes them")
+    figure, axes = pyplot.subplots(1, 2, figsize=(10.5, 5), sharex=True, sharey=True, layout="constrained")
+    for ax, calibrator, title in zip(
+        axes, ("none", "temperature"), ("as trained", "after temperature scaling"), strict=True
+    ):
+        found: dict[str, dict[str, list[float]]] = {}
+        for row in rows:
+            if (row["calibrator"], row["split"]) == (calibrator, "test"):
+                found.setdefault(row["method"], {}).setdefault(row["metric"], []).append(row["value"])
+        methods = [Method(name, tuple(of["ece"]), tuple(of["auroc"])) for name, of in found.items()]
+        figures.calibration_refinement(methods, ax)
+        ax.set_title(title, loc="right")
+    axes[1].set_ylabel("")
+    return figure
+
+
+def main(runs: Path, folder: Path) -> None:
+    matplotlib.use("agg")
+    folder.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context({"font.size": 10, "font.family": "DejaVu Sans", "axes.titlesize": 11}):
+        for name, figure in (("both_sides", both_sides()), ("two_axes", two_axes(runs))):
+            # Without a date or a version inside, the same data give the same file.
+            figure.savefig(folder / f"{name}.png", dpi=120, metadata={"Software": None})
+            print(folder / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
