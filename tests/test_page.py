@@ -7,14 +7,20 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
-from assay import Outcomes, Predictions, audit, compare, examples, metrics
-from assay.report.page import audit_page, compare_page
+from assay import Outcomes, Predictions, audit, compare, examples, files, metrics
+from assay.published import Figure
+from assay.report.page import audit_page, compare_page, study_page
+from assay.report.page._epochs import room
 from assay.report.page._tables import RISKS
+from assay.report.page._verdict import overall, words
 from assay.selective import choose_threshold, risk_bound, spelled
+from assay.study import Cell, Line, Run, Study, Summary, Table, expand, read_rows, tables, write_rows
 
 DRAWN = """return [...document.querySelectorAll(".chart")].filter((chart) => chart.offsetParent)
     .every((chart) => chart.querySelector(".trace"))"""
@@ -32,12 +38,61 @@ def predictions() -> Predictions:
 
 @pytest.fixture(scope="module")
 def folder(predictions, tmp_path_factory) -> Path:
-    """An audit page of two models and a comparison of them."""
+    """Pages of two models audited and compared, of twenty models, of a study, and of one that has not begun."""
     folder = tmp_path_factory.mktemp("pages")
     models = {"cross_entropy": predictions, EVIL: replace(examples.load("label_smoothing"), ids=predictions.ids)}
     audit_page(models, {name: audit(rows) for name, rows in models.items()}, folder / "audit.html")
     compare_page(models, compare(*models.values()), folder / "compare.html")
+    twenty = {f"model {i}": predictions[slice(400 * i, 400 * i + 800)] for i in range(20)}
+    audits = {name: audit(rows, draws=10) for name, rows in twenty.items()}
+    audit_page(twenty, audits, folder / "twenty.html")
+    study_page(*studied(folder / "runs"), folder / "study.html")
+    study_page(STUDY, RUNS, folder / "nowhere", [], folder / "empty.html")
     return folder
+
+
+STUDY = Study(
+    name=f"study {EVIL}",
+    question=f"Which is it? {EVIL}",
+    data=["digits"],
+    networks=["mlp"],
+    recipes=["cross_entropy", "focal"],
+    seeds=[0, 1],
+    calibrators=["none", "temperature", "histogram"],
+    shifts=["fog_3"],
+    metrics=["accuracy", "ece", "auroc", "aurc", "e_aurc"],
+    assumed=[EVIL],
+)
+RUNS = [*expand(STUDY), *(Run("digits", "mlp", EVIL, (), seed) for seed in (0, 1))]
+LOST, FAILING = RUNS[-2:]
+
+
+def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
+    """Runs as they would be left, one of them failed and one not begun; a method is called by a script."""
+    rng = np.random.default_rng(0)
+    for run in [run for run in RUNS if run not in (LOST, FAILING)] + [replace(LOST, seed=2)]:
+        folder = root / run.folder
+        folder.mkdir(parents=True)
+        for split in ("held_out", "test", "fog_3"):
+            labels = rng.integers(0, 4, 200)
+            logits = rng.normal(size=(200, 4)) + (2 + (run.recipe == "focal")) * np.eye(4)[labels]
+            files.write(Predictions.from_logits(logits, labels), folder / f"{split}.npz")
+        write_rows(STUDY, run, folder)
+        epochs = [{"epoch": e, "loss": 1 / (1 + e + run.seed), "held_out_ece": 0.1 + 0.01 * e} for e in range(150)]
+        (folder / "history.json").write_text(json.dumps({"epochs": epochs, "reliability": {}}))
+    (root / FAILING.folder).mkdir(parents=True)
+    said = {"ended": "exit code 1", "log": ["Traceback", f"ValueError: {EVIL}", ""]}
+    (root / FAILING.folder / "failed.json").write_text(json.dumps(said))
+    (root / RUNS[0].folder / "audit.html").write_text("an audit")
+
+    def beside(point, method, calibrator, metric):
+        names = (point["data"], point["network"], method, calibrator, "max_probability", "none", metric)
+        there = (method, calibrator, metric) == ("cross_entropy", "none", "ece")
+        return Figure("000", "2", *names, 0.05, None, "") if there else None
+
+    runs = [*RUNS, replace(LOST, seed=2)]
+    rows = read_rows([root / run.folder for run in runs])
+    return STUDY, runs, root, tables(rows, baseline="cross_entropy", metrics=STUDY.metrics, beside=beside)
 
 
 def data(page: Path):
@@ -126,14 +181,33 @@ def test_mistakes_come_by_their_ids_the_most_confident_first(model, predictions)
 
 
 def test_names_and_groups_are_data_and_never_markup(folder):
-    for page in ("audit", "compare"):
+    for page in ("audit", "compare", "study"):
         text = (folder / f"{page}.html").read_text()
         assert text.count("</script>") == 3
         assert "<script>document" not in text
-        assert data(folder / f"{page}.html")["models"][1]["name"] == EVIL
         assert "&lt;/script&gt;" in re.findall("<title>(.*?)</title>", text)[0]
+    for page in ("audit", "compare"):
+        assert data(folder / f"{page}.html")["models"][1]["name"] == EVIL
     groups = data(folder / "audit.html")["models"][0]["groups"]["rows"]
     assert {row[0]["text"] for row in groups} == {"day", EVIL}
+
+
+def test_the_roc_on_the_page_encloses_the_auroc(model, predictions):
+    rates, ranking = model["rates"], metrics.ranking(predictions.outcomes())
+    assert rates["auroc"] == metrics.auroc(ranking)
+    assert np.trapezoid(rates["right"], rates["wrong"]) == pytest.approx(rates["auroc"], abs=1e-3)
+
+
+def test_precision_of_right_and_of_wrong_answers_ends_at_their_share(model, predictions):
+    ranking = metrics.ranking(predictions.outcomes())
+    right, wrong = model["precision"]
+    assert [right["average"], wrong["average"]] == [metrics.aupr_success(ranking), metrics.aupr_error(ranking)]
+    assert [right["precision"][-1], wrong["precision"][-1]] == [0.759, 0.241]
+    assert len(right["recall"]) <= 150
+
+
+def test_twenty_models_still_make_a_small_page(folder):
+    assert (folder / "twenty.html").stat().st_size < 3_000_000
 
 
 def test_a_mere_score_has_no_reliability(tmp_path):
@@ -181,6 +255,136 @@ def test_the_vendored_bundle_has_its_licence_beside_it_and_nothing_is_fetched():
         if file.suffix in (".html", ".css", ".js") and "plotly" not in file.name
     )
     assert not re.search(r"https?:|@import|url\(|\bsrc=|fetch\(|XMLHttpRequest|innerHTML", own)
+
+
+def table(**methods: dict[str, tuple[float, ...]]) -> Table:
+    """A table of seeds' values by metric; a calibrator follows two underscores."""
+
+    def line(name: str, values: dict[str, tuple[float, ...]]) -> Line:
+        method, _, calibrator = name.partition("__")
+        cells = {key: Cell(Summary(seeds), 0.5, "", best=False) for key, seeds in values.items()}
+        return Line(method, calibrator or "none", cells)
+
+    lines = tuple(line(name, values) for name, values in methods.items())
+    return Table({"data": "d", "network": "n", "split": "test"}, ("accuracy", "ece", "aurc"), lines, "ce")
+
+
+def test_the_verdict_names_the_best_of_both_axes_and_whether_seeds_tell_it_from_the_next():
+    found = table(ce={"ece": (0.1, 0.11), "aurc": (0.01, 0.02)}, sam={"ece": (0.02, 0.021), "aurc": (0.02, 0.03)})
+    assert words(found) == [
+        "Best calibrated: sam (ECE 2.05±0.07 %, clearly ahead). "
+        "Best at knowing its errors: ce (AURC 15.00±7.07 x10³, not clearly ahead). Not the same."
+    ]
+
+
+def test_the_verdict_tells_networks_as_trained_from_calibrated_ones():
+    found = table(ce={"ece": (0.1,)}, sam={"ece": (0.2,)}, sam__temperature={"ece": (0.05,)})
+    assert words(found) == [
+        "As trained, best calibrated: ce (ECE 10.00 %, of one seed).",
+        "With any calibrator, best calibrated: sam with temperature (ECE 5.00 %, of one seed).",
+    ]
+
+
+def test_an_undefined_figure_is_never_the_best():
+    nan = float("nan")
+    assert "ce (" in words(table(sam={"ece": (nan, nan)}, ce={"ece": (0.3, 0.4)}))[0]
+
+
+def test_the_verdict_over_several_settings_counts():
+    first = table(ce={"ece": (0.1,), "aurc": (0.1,)}, sam={"ece": (0.2,), "aurc": (0.2,)})
+    other = table(ce={"ece": (0.1,), "aurc": (0.3,)}, sam={"ece": (0.2,), "aurc": (0.2,)})
+    assert overall([first, first, other]) == [
+        "In 3 settings, most often best calibrated: ce (in 3). Most often best at knowing its errors: ce (in 2). "
+        "One method is both in 2 of 3."
+    ]
+
+
+@pytest.fixture(scope="module")
+def study(folder):
+    return data(folder / "study.html")
+
+
+def test_a_view_shows_each_cell_as_the_tables_do(study, folder):
+    [view, shifted] = study["views"]
+    assert (view["title"], shifted["title"]) == ("digits, mlp, test", "digits, mlp, fog_3")
+    assert [(line["method"], line["calibrator"]) for line in view["lines"]][:2] == [
+        ("cross_entropy", "none"),
+        ("cross_entropy", "temperature"),
+    ]
+    found = read_rows([folder / "runs" / run.folder for run in RUNS]).to_pylist()
+    at = {"method": "cross_entropy", "calibrator": "none", "metric": "ece", "split": "test"}
+    seeds = [100 * row["value"] for row in found if all(row[key] == value for key, value in at.items())]
+    cell = view["lines"][0]["cells"][1]
+    assert cell["text"].split()[0] == f"{mean(seeds):.2f}±{stdev(seeds):.2f}"
+    assert cell["seeds"] == pytest.approx(seeds, rel=1e-3)
+    assert cell["under"] == f"5.00 ({mean(seeds) - 5:+.2f})"
+    assert view["legend"].endswith("a paper's figure, and ours less it (seed 000 table 2)")
+
+
+def test_curves_are_means_and_spreads_over_seeds_thinned(study):
+    [curves] = study["curves"]
+    first = curves[0]
+    assert [curve["name"] for curve in curves] == ["cross_entropy", "focal", EVIL]
+    assert (first["epoch"][0], first["epoch"][-1], len(first["epoch"])) == (0, 149, 100)
+    assert first["loss"]["mean"][0] == pytest.approx(0.75)
+    assert first["loss"]["spread"][0] == pytest.approx(stdev([1, 0.5]), rel=0.05)
+    assert first["held_out_ece"]["mean"][-1] == pytest.approx(159.0)
+    assert study["figures"][0] == {"key": "held_out_ece", "title": "held_out_ece % ↓"}
+
+
+def test_curves_get_what_room_the_tables_leave(folder):
+    there = [folder / "runs" / run.folder for run in RUNS]
+    assert (room(0, 6, there).epochs, room(0, 6, there).left_out) == (100, 0)
+    assert (room(34_000, 3000, there).epochs, room(34_000, 3000, there).left_out) == (16, 1)
+    assert room(0, 0, []).figures == ()
+
+
+def test_runs_are_counted_by_their_state_and_linked_from_where_the_page_is(study, folder):
+    assert study["progress"] == "5 of 7 runs done, 1 failed, 1 waiting"
+    rows = {row[2]["text"]: row for row in study["runs"]["rows"]}
+    assert {name: row[3]["text"] for name, row in rows.items()} == {
+        "cross_entropy": "2 done",
+        "focal": "2 done",
+        EVIL: "1 done, 1 failed, 1 waiting",
+    }
+    for *_, folders, audits in rows.values():
+        for links in (folders["links"], audits["links"]):
+            places = [folder / unquote(links["before"] + name + links["after"]) for name in links["names"]]
+            assert all(place.exists() for place in places)
+    assert [row[-1]["links"]["names"] for row in rows.values()] == [["0"], [], []]
+    assert rows[EVIL][-2]["links"]["names"] == ["1", "2"]
+
+
+def test_a_failure_tells_its_reason_and_its_log(study):
+    [failure] = study["failures"]
+    assert failure["why"] == f"exit code 1: ValueError: {EVIL}"
+    assert failure["log"].startswith("Traceback\n")
+    assert failure["text"] == str(FAILING.folder)
+
+
+def test_a_study_without_a_run_has_a_page(folder):
+    found = data(folder / "empty.html")
+    assert (found["views"], found["verdict"], found["progress"]) == ([], [], "0 of 6 runs done, 6 waiting")
+
+
+def test_a_study_of_twenty_points_forty_methods_and_four_calibrators_is_small(tmp_path):
+    rng, keys = np.random.default_rng(0), ("accuracy", "ece", "auroc", "aurc", "e_aurc", "nll")
+    history = {"epochs": [{"epoch": e, **dict.fromkeys(map(str, range(9)), 1 / 3)} for e in range(20)]}
+    runs, found = [], []
+    for point in range(20):
+        methods = [f"focal,gamma={i}" for i in range(40)]
+        runs += [Run(f"data {point}", "mlp", name, (), 0) for name in methods]
+        lines = [Line(m, c, cells(rng, keys)) for m in methods for c in ("none", "a", "b", "c")]
+        found.append(Table({"data": f"data {point}", "network": "mlp", "split": "test"}, keys, tuple(lines), ""))
+    for run in runs:
+        (tmp_path / run.folder).mkdir(parents=True)
+        (tmp_path / run.folder / "history.json").write_text(json.dumps(history))
+    study_page(STUDY, runs, tmp_path, found, tmp_path / "big.html")
+    assert (tmp_path / "big.html").stat().st_size < 5_000_000
+
+
+def cells(rng: np.random.Generator, keys: tuple[str, ...]) -> dict[str, Cell]:
+    return {key: Cell(Summary(tuple(rng.random(3).tolist())), 0.01, "better", best=False) for key in keys}
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +446,7 @@ def click(driver, selector: str) -> None:
 def test_the_audit_page_draws_everything(opened):
     driver = opened("audit")
     assert all_texts(driver, ".verdict")[0].startswith("Over-confident by 15.9 points")
-    assert len(all_texts(driver, ".chart .main-svg .cartesianlayer")) == 5
+    assert len(all_texts(driver, ".chart .main-svg .cartesianlayer")) == 7
     assert len(all_texts(driver, "#metrics tbody tr")) == 16
     assert len(all_texts(driver, "#trust .reliability .barlayer .point")) > 30
 
@@ -305,6 +509,100 @@ def test_a_script_in_a_name_is_shown_as_text(opened):
     assert EVIL in all_texts(driver, "#choice span")
     assert EVIL in all_texts(driver, "#groups tbody td:first-child")
     assert EVIL in all_texts(driver, "#overview .risk .legendtext")
+    driver = opened("study")
+    assert driver.title == f"Study: study {EVIL}"
+    assert shown(driver, "h1") == f"Which is it? {EVIL}"
+    assert EVIL in all_texts(driver, "#view tbody td:first-child")
+    assert EVIL in all_texts(driver, "#map .legendtext")
+    assert EVIL in all_texts(driver, "#curves .legendtext")
+    assert EVIL in all_texts(driver, "#assumed li")
+    hovered = "Plotly.Fx.hover(document.querySelector('#map .chart'), [{ curveNumber: 8, pointNumber: 1 }])"
+    driver.execute_script(hovered)
+    assert shown(driver, "#map .hovertext").startswith(f"{EVIL}calibrator temperature")
+    assert shown(driver, ".failure").endswith(f"ValueError: {EVIL}\n")
+
+
+def test_of_twenty_models_each_can_be_chosen(opened):
+    driver = opened("twenty")
+    assert len(all_texts(driver, "#overview tbody tr")) == 20
+    assert len(all_texts(driver, "#overview .risk .scatterlayer .trace")) == 20
+    click(driver, "#choice label:nth-of-type(20) input")
+    assert shown(driver, "header .size").startswith("model 19 · 800 samples")
+
+
+def test_the_study_page_draws_everything(opened):
+    driver = opened("study")
+    assert shown(driver, "#verdict .verdict").startswith("In 2 settings, most often best calibrated: ")
+    assert shown(driver, "#view .verdict").startswith("As trained, best calibrated: ")
+    assert len(all_texts(driver, "#view .tile")) == 4
+    assert len(all_texts(driver, "#view tbody tr")) == 9
+    assert len(all_texts(driver, "#map .scatterlayer .point")) == 9 + 15
+    assert len(all_texts(driver, "#curves .scatterlayer .js-line")) == 3 + 3
+    assert all_texts(driver, "#runs a")[1:3] == ["0", "1"]
+
+
+def test_methods_are_sorted_by_a_metric(opened):
+    driver = opened("study")
+    click(driver, "#view th:nth-child(4) button")
+    errors = [float(text.split("±")[0].split()[0]) for text in all_texts(driver, "#view tbody td:nth-child(4)")]
+    assert errors == sorted(errors)
+
+
+def test_setting_and_calibrator_are_chosen_by_keyboard(opened):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    driver = opened("study")
+    before = all_texts(driver, "#view tbody td")
+    driver.find_element(By.ID, "setting").send_keys(Keys.ARROW_DOWN)
+    assert shown(driver, "#view h2") == "digits, mlp, fog_3"
+    assert all_texts(driver, "#view tbody td") != before
+    driver.find_element(By.ID, "calibrator").send_keys("t")
+    assert all_texts(driver, "#view tbody td:first-child") == ["cross_entropy", "focal", EVIL]
+    assert all_texts(driver, "#map .legendtext") == ["cross_entropy", "focal", EVIL]
+
+
+def test_the_axis_of_the_map_and_the_figure_of_the_curves_are_chosen(opened):
+    from selenium.webdriver.common.by import By
+
+    driver = opened("study")
+    assert all_texts(driver, "#map .ytitle") == ["auroc % ↑"]
+    driver.find_element(By.ID, "up").send_keys("e")
+    assert all_texts(driver, "#map .ytitle") == ["e_aurc x10³ ↓"]
+    low, high = driver.execute_script("return document.querySelector('#map .chart').layout.yaxis.range")
+    assert low > high
+    driver.find_element(By.ID, "figure").send_keys("l")
+    assert all_texts(driver, "#curves .ytitle") == ["loss"]
+
+
+def test_the_filter_of_the_table_holds_for_the_charts(opened):
+    from selenium.webdriver.common.by import By
+
+    driver = opened("study")
+    driver.find_element(By.CSS_SELECTOR, "#view input").send_keys("focal")
+    assert all_texts(driver, "#map .legendtext") == ["focal", "none", "temperature", "histogram"]
+    assert all_texts(driver, "#curves .legendtext") == ["focal"]
+
+
+def test_charts_fit_the_paper_and_afterwards_the_screen_again(opened):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver = opened("study")
+
+    def width() -> float:
+        return driver.execute_script("return document.querySelector('#map .main-svg').getBoundingClientRect().width")
+
+    before = width()
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert width() == 680
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    WebDriverWait(driver, 60).until(lambda _: width() == before > 1000)
+
+
+def test_a_study_without_rows_opens(opened):
+    driver = opened("empty")
+    assert shown(driver, "#verdict .verdict") == "There is nothing to compare."
+    assert driver.execute_script("return document.querySelector('#view').hidden")
 
 
 def test_the_comparison_shows_verdicts_and_both_curves(opened):
@@ -332,7 +630,7 @@ def test_dark_and_light_follow_the_system_and_the_button(opened):
     assert paper() == "rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize("name", ["audit", "compare"])
+@pytest.mark.parametrize("name", ["audit", "compare", "study"])
 def test_the_page_fits_a_phone(name, opened):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     driver = opened(name)
@@ -340,7 +638,7 @@ def test_the_page_fits_a_phone(name, opened):
     opened(name)
     try:
         assert driver.execute_script("return document.documentElement.scrollWidth") == 390
-        width = "return document.querySelector('#overview .risk .main-svg').getBoundingClientRect().width"
+        width = "return document.querySelector('.chart .main-svg').getBoundingClientRect().width"
         assert 300 < driver.execute_script(width) <= 390
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -17,6 +17,7 @@ from assay.selective import Threshold, risk_bound, spelled
 Content = dict[str, object]
 STEPS = 200  # of the slider, each half a per cent of the samples or more
 CONFIDENCE = 0.95  # of the bound on the risk at a step
+CURVE = 150  # points of a curve that has no slider
 MOST_CLASSES = 20  # whose confusion fits on a page
 
 
@@ -37,6 +38,21 @@ def curves(outcomes: Outcomes) -> Content:
     return shown
 
 
+def told_apart(outcomes: Outcomes) -> Content:
+    """ROC of telling right answers from wrong ones, and precision against recall of either kind."""
+    r = metrics.ranking(outcomes)
+    roc = statistics.rates(r)
+    found = (statistics.precision_of_right(r), statistics.precision_of_wrong(r))
+    return {
+        "rates": {"auroc": roc.auroc} | _thinned({"wrong": roc.wrong, "right": roc.right}),
+        "precision": [
+            {"positive": curve.positive, "average": curve.average, "base": curve.base}
+            | _thinned({"recall": curve.recall, "precision": curve.precision})
+            for curve in found
+        ],
+    }
+
+
 def decisions(predictions: Predictions | Outcomes, outcomes: Outcomes, promises: list[Threshold]) -> Content:
     """What is accepted at each step of the slider, from the most confident answers to all; promises are steps too."""
     r = metrics.ranking(outcomes)
@@ -50,7 +66,7 @@ def decisions(predictions: Predictions | Outcomes, outcomes: Outcomes, promises:
         "threshold": [spelled(float(value)) for value in between],
         "kept": kept.astype(int).tolist(),
         "wrong": wrong.astype(int).tolist(),
-        "bound": _short({"bound": risk_bound(wrong, kept, CONFIDENCE)})["bound"],
+        "bound": short(risk_bound(wrong, kept, CONFIDENCE)),
         "start": int(np.searchsorted(kept, start)),
         "confusion": _confusion(predictions, outcomes, r, rows),
     }
@@ -68,6 +84,17 @@ def _confusion(p: Predictions | Outcomes, outcomes: Outcomes, r: Ranking, rows: 
     return {"k": k, "steps": steps}
 
 
-def _short(columns: dict[str, Floats]) -> Content:
+def _thinned(curve: dict[str, Floats]) -> Content:
+    """To what a chart of a few hundred pixels shows."""
+    x, y = curve.values()
+    rows = statistics.thin(x, y, CURVE)
+    return _short({name: column[rows] for name, column in curve.items()})
+
+
+def short(column: Floats, digits: int = 5) -> list[float]:
     """Five digits are more than a pixel."""
-    return {name: [float(f"{value:.5g}") for value in column.tolist()] for name, column in columns.items()}
+    return [float(f"{value:.{digits}g}") for value in column.tolist()]
+
+
+def _short(columns: dict[str, Floats]) -> Content:
+    return {name: short(column) for name, column in columns.items()}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 from assay import __version__
 from assay.auditing import Audit
@@ -16,11 +18,15 @@ from assay.files import replacing
 from assay.predictions import Outcomes, Predictions
 from assay.report.jsons import plain
 from assay.report.page import _tables
-from assay.report.page._content import Content, curves, decisions
+from assay.report.page._content import Content, curves, decisions, told_apart
 from assay.report.page._mistakes import mistakes
+
+if TYPE_CHECKING:
+    from assay.study import Run, Study, Table
 
 HERE = files("assay.report.page")
 SCRIPTS = ("table.js", "charts.js", "page.js")  # what every page has
+OF = {"audit": ("audit.js",), "compare": ("compare.js",), "study": ("study_charts.js", "study.js")}
 # Inside a script element nothing may look like its end, whatever names and groups say.
 HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -48,10 +54,20 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
 
 
+def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Table], file: Path) -> None:
+    """Write what a study found as one page; `tables` are of the rows of its runs, which are kept under `root`.
+
+    Links to the runs are relative to the page, so that both can be passed on together.
+    """
+    from assay.report.page._study import study_content  # which needs all that trains
+
+    _write(file, f"Study: {study.name}", "study", study_content(study, runs, root, tables, file))
+
+
 def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
     outcomes = predictions.outcomes()
     promises = _tables.promised(outcomes)
-    return {
+    shown: Content = {
         "name": name,
         "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
         "verdict": [str(audit), _tables.promise_in_words(promises[0])],
@@ -61,7 +77,8 @@ def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Cont
         "groups": asdict(_tables.groups(audit)) if audit.groups else None,
         "mistakes": asdict(_tables.mistakes(mistakes(predictions, outcomes))),
         "decisions": decisions(predictions, outcomes, promises),
-    } | curves(outcomes)
+    }
+    return shown | curves(outcomes) | told_apart(outcomes)
 
 
 def _write(file: Path, title: str, kind: str, content: Content) -> None:
@@ -70,12 +87,12 @@ def _write(file: Path, title: str, kind: str, content: Content) -> None:
         version=__version__,
         style=_text("page.css"),
         body=_text(f"{kind}.html"),
-        data=json.dumps(plain(content), separators=(",", ":"), allow_nan=False).translate(HARMLESS),
+        data=json.dumps(plain(content), separators=(",", ":"), allow_nan=False, ensure_ascii=False).translate(HARMLESS),
         plotly=_text("plotly-basic.min.js"),
-        script="\n".join(_text(name) for name in (*SCRIPTS, f"{kind}.js")),
+        script="\n".join(_text(name) for name in (*SCRIPTS, *OF[kind])),
     )
     with replacing(file) as stream:
-        stream.write(page.encode())
+        stream.write(page.encode(errors="replace"))  # a name may hold what is no text
 
 
 def _text(name: str) -> str:

@@ -28,6 +28,8 @@ function drawModel() {
   }
   if (model.reliability) reliabilityChart(find("#trust .reliability"), model);
   densitiesChart(find("#trust .densities"), model);
+  rocChart(find("#trust .roc"), model);
+  precisionChart(find("#trust .precision"), model);
   showStep();
 }
 

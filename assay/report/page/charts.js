@@ -1,6 +1,6 @@
 "use strict";
 
-const SERIES = ["blue", "vermillion", "green", "orange", "purple", "sky", "ink"];
+const SERIES = ["blue", "vermillion", "green", "orange", "purple", "ink", "brown", "olive", "sky"];
 const DASHES = ["solid", "dash", "dashdot", "dot", "longdash", "longdashdot"];
 const MARKERS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
 const NAMED = 8; // models whose names fit into a chart; of more, hovering tells
@@ -8,13 +8,26 @@ const NAMED = 8; // models whose names fit into a chart; of more, hovering tells
 const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)}%`;
 const count = (value) => value.toLocaleString("en");
 
+const COLORS = new Map(); // those of the present theme that were asked for: finding one lays out the page
+
 // A color of the style sheet as the present theme has it, with an opacity.
 function color(name, opacity = 1) {
-  const probe = document.body.appendChild(element("i", { hidden: true }));
-  probe.style.color = `var(--${name})`;
-  const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g);
-  probe.remove();
-  return `rgba(${r},${g},${b},${opacity})`;
+  if (!COLORS.has(name)) {
+    const probe = document.body.appendChild(element("i", { hidden: true }));
+    probe.style.color = `var(--${name})`;
+    COLORS.set(name, getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).join(","));
+    probe.remove();
+  }
+  return `rgba(${COLORS.get(name)},${opacity})`;
+}
+
+// On paper there are about 700 pixels, but a chart is drawn for it while the page is still laid out for the screen.
+const PAPER = { width: 680, height: 400 };
+let printing = false;
+const widthOf = (place) => (printing ? Math.min(place.clientWidth, PAPER.width) : place.clientWidth);
+
+function fitCharts() {
+  [...document.querySelectorAll(".js-plotly-plot")].filter((place) => place.offsetParent).forEach(Plotly.Plots.resize);
 }
 
 // Plotly reads a few tags in texts: names from files must not be read so.
@@ -35,6 +48,7 @@ function draw(place, label, traces, { xaxis, yaxis, ...layout }) {
     legend: { x: 0.02, y: 0.98, bgcolor: color("paper", 0.75) },
     xaxis: { ...axis, ...xaxis },
     yaxis: { ...axis, ...yaxis },
+    ...(printing ? { width: widthOf(place), height: PAPER.height } : {}),
     ...layout,
   }, { displayModeBar: false, responsive: true });
 }
@@ -117,6 +131,36 @@ function densitiesChart(place, model) {
     xaxis: model.reliability ? share("confidence", [0, 1]) : titled("score"),
     yaxis: share("share of all samples"),
   });
+}
+
+function rocChart(place, model) {
+  const { wrong, right, auroc } = model.rates;
+  const hovertemplate = "%{y:.1%} of right answers<br>%{x:.1%} of errors<extra></extra>";
+  const curve = { ...line(wrong, right, "blue", { width: 2.5 }), hovertemplate };
+  return draw(place, `ROC of right against wrong answers of ${model.name}`, [diagonal(), curve], {
+    showlegend: false, annotations: [corner(auroc === null ? "AUROC is undefined" : `AUROC ${percent(auroc, 2)}`)],
+    xaxis: share("errors accepted", [0, 1]), yaxis: share("right answers accepted", [0, 1.02]),
+  });
+}
+
+// Of right answers, and of wrong ones.
+function precisionChart(place, model) {
+  const traces = model.precision.flatMap(({ positive, recall, precision, average, base }, i) => {
+    const tone = SERIES[i], name = `${positive}, on average ${average === null ? "undefined" : percent(average)}`;
+    const hovertemplate = `%{x:.1%} of ${positive} answers found<br>%{y:.1%} of those taken<extra></extra>`;
+    const chance = line([0, 1], [base, base], tone, { dash: "dash", width: 1 });
+    const curve = { ...line(recall, precision, tone, { width: 2.5 }), name, hovertemplate };
+    return [{ ...chance, hoverinfo: "skip", showlegend: false }, curve];
+  });
+  return draw(place, `Precision against recall of ${model.name}`, traces, {
+    legend: { x: 0.02, y: 0.02, yanchor: "bottom", bgcolor: color("paper", 0.75) },
+    xaxis: share("recall: share of them found", [0, 1]), yaxis: share("precision: share among those taken", [0, 1.02]),
+  });
+}
+
+// A remark in the lower right corner of a chart.
+function corner(text) {
+  return { text, xref: "paper", yref: "paper", x: 0.97, y: 0.04, showarrow: false, font: { size: 15 } };
 }
 
 // One model's risk-coverage curve with its bound, the best one possible, and the step that was chosen.

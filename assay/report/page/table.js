@@ -1,8 +1,9 @@
 "use strict";
 
 // Put a table into `place`: sorted by a click on a head, filtered by what is typed, its long tail shown on demand.
-// Rows are cells {text, value, under, tone}; a cell without a value sorts last, whichever way.
-function showTable(place, table) {
+// Rows are cells {text, value, under, tone, links}; a cell without a value sorts last, whichever way. `filtered` is told
+// the rows that the filter leaves.
+function showTable(place, table, filtered = () => {}) {
   const state = { column: null, falling: false, filter: "", all: table.rows.length <= table.first };
   const body = element("tbody");
   const numeric = table.columns.map((_, column) => table.rows.some((row) => typeof row[column].value === "number"));
@@ -10,12 +11,13 @@ function showTable(place, table) {
   const grid = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
   place.replaceChildren(controls(), element("div", { className: "scroll", tabIndex: 0 }, grid));
   fill();
+  filtered(table.rows);
 
   function controls() {
     const bar = element("div", { className: "controls" });
     if (table.rows.length > 8) {
       const filter = element("input", { type: "search", placeholder: "Filter", ariaLabel: "Filter the rows" });
-      filter.addEventListener("input", () => { state.filter = filter.value.toLowerCase(); fill(); });
+      filter.addEventListener("input", () => { state.filter = filter.value.toLowerCase(); fill(); filtered(left()); });
       bar.append(filter);
     }
     if (!state.all) {
@@ -34,15 +36,19 @@ function showTable(place, table) {
     fill();
   }
 
+  function left() {
+    return table.rows.filter((row) => row.some((cell) => cell.text.toLowerCase().includes(state.filter)));
+  }
+
   function fill() {
-    let rows = table.rows.filter((row) => row.some((cell) => cell.text.toLowerCase().includes(state.filter)));
+    let rows = left();
     if (state.column !== null) rows.sort((a, b) => order(a[state.column].value, b[state.column].value, state.falling));
     if (!state.all && !state.filter) rows = rows.slice(0, table.first);
     body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map(tableCell))));
   }
 }
 
-function order(a, b, falling) {
+function order(a = null, b = null, falling) {
   if (a === null || b === null) return (a === null) - (b === null);
   const numbers = typeof a === "number" && typeof b === "number";
   const rising = numbers ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
@@ -59,9 +65,16 @@ function sortingHead(name, numeric, sort) {
 
 function tableCell(cell) {
   const kind = typeof cell.value === "number" ? "number" : "";
-  const made = element("td", { className: `${kind} ${cell.tone}`.trim() }, cell.text);
+  const made = element("td", { className: `${kind} ${cell.tone ?? ""}`.trim() }, ...breakable(cell.text));
   if (cell.under) made.append(element("span", { className: "under", textContent: cell.under }));
+  const { before, names = [], after } = cell.links ?? {};
+  names.forEach((name) => made.append(element("a", { href: before + name + after, textContent: name }), " "));
   return made;
+}
+
+// A long name may break after its parts, and nowhere else as long as there is room.
+function breakable(text) {
+  return text.split(/(?<=[_,])(?=.)/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
 }
 
 // An element with properties and children; strings become text, never markup.

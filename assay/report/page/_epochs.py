@@ -1,0 +1,79 @@
+"""The histories of a study's runs as curves: mean and spread over seeds, thinned to what a page can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from assay.metrics import METRICS
+from assay.report.analyses import History, history, per_epoch
+from assay.report.page._content import Content, short
+from assay.report.tables import heading, scale
+
+SIGNS, CELL, POINT = 3_000_000, 85, 13  # for all tables and curves of a page; of these for a cell, and for a point
+FEWEST, MOST = 16, 100  # epochs of a curve
+SPLITS = ("held_out_", "test_", "train_")
+FIRST = (
+    *("held_out_ece", "held_out_auroc", "held_out_aurc", "held_out_accuracy", "held_out_nll"),
+    *("loss", "train_accuracy", "train_nll", "train_ece", "weight_norm"),
+)
+
+
+@dataclass(frozen=True)
+class Room:
+    """Which figures, and how many epochs of each curve, a page holds."""
+
+    figures: tuple[str, ...]
+    epochs: int
+    left_out: int = 0  # figures that there was no room for
+
+
+def room(cells: int, curves: int, folders: Sequence[Path]) -> Room:
+    """What so many cells of tables leave to so many curves of each figure; the most looked at figures come first."""
+    points = (SIGNS - CELL * cells) // POINT
+    found = next((rows[-1] for rows in map(_rows, folders) if rows), {})
+    names = sorted(set(found) - {"epoch"}, key=lambda name: (*(name != first for first in FIRST), name))
+    figures = names[: max(points // (FEWEST * max(curves, 1)), 1)]
+    epochs = points // max(curves * len(figures), 1)
+    return Room(tuple(figures), min(max(epochs, FEWEST), MOST), len(names) - len(figures))
+
+
+def curves(folders: Mapping[str, Sequence[Path]], room: Room) -> list[Content]:
+    """One a method: its epochs and, by figure, mean and spread at each; `folders` has each method's seeds."""
+    histories = {method: _thinned([_rows(folder) for folder in seeds], room) for method, seeds in folders.items()}
+    found: dict[str, Content] = {}
+    for figure in room.figures:
+        for line in per_epoch(histories, figure):
+            factor = scale(_metric(figure)) if _metric(figure) in METRICS else 1.0
+            epochs = sorted({row["epoch"] for rows in histories[line.name] for row in rows})
+            at = dict(zip(line.x, zip(line.mean, line.spread, strict=True), strict=True))
+            mean, spread = zip(*(at.get(epoch, (np.nan, np.nan)) for epoch in epochs), strict=True)
+            columns = {"mean": short(factor * np.array(mean), 4), "spread": short(factor * np.array(spread), 2)}
+            found.setdefault(line.name, {"name": line.name, "epoch": epochs})[figure] = columns
+    return list(found.values())
+
+
+def title(figure: str) -> str:
+    """Its name, with unit and arrow if it is one of a metric: held_out_ece % ↓."""
+    metric = _metric(figure)
+    return figure.removesuffix(metric) + heading(metric) if metric in METRICS else figure
+
+
+def _metric(figure: str) -> str:
+    for split in SPLITS:
+        figure = figure.removeprefix(split)
+    return figure
+
+
+def _rows(folder: Path) -> History:
+    return history(folder) if (folder / "history.json").is_file() else []
+
+
+def _thinned(seeds: list[History], room: Room) -> list[History]:
+    """The same epochs of every seed, evenly, both ends among them."""
+    last = max((row["epoch"] for rows in seeds for row in rows), default=0.0)
+    kept = set(np.linspace(0, last, room.epochs).round().tolist())
+    return [[row for row in rows if row["epoch"] in kept] for rows in seeds]

@@ -1,0 +1,93 @@
+"""The runs of a study: how far each has come, where it is kept, and why it failed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from assay.report.page._content import Content
+from assay.study import FAILED, Run, Study, state
+
+STATES = ("done", "failed", "begun", "waiting")
+AXES = ("data", "network", "method", "n_train", "learning_rate", "weight_decay")
+ALWAYS = ("data", "network", "method")  # of the axes, told also where they do not vary
+AUDIT = "audit.html"
+LOGS = 50  # failures whose log a page holds
+LONGEST = 400  # signs of a line of a log
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run, its folder and its state."""
+
+    run: Run
+    folder: Path
+    state: str
+
+
+def kept(study: Study, runs: Sequence[Run], root: Path) -> list[Kept]:
+    """Each run as its folder tells."""
+    return [Kept(run, root / run.folder, state(study, root / run.folder)) for run in runs]
+
+
+def progress(found: Sequence[Kept]) -> str:
+    """How many of how many are done."""
+    count = Counter(each.state for each in found)
+    rest = [f"{count[state]} {state}" for state in STATES[1:] if count[state]]
+    return ", ".join([f"{count['done']} of {len(found)} runs done", *rest])
+
+
+def table(found: Sequence[Kept], page: Path) -> Content:
+    """One row for each method at each point, its seeds as links."""
+    axes = [name for name in AXES if name in ALWAYS or len({getattr(each.run, name) for each in found}) > 1]
+    groups: dict[tuple[object, ...], list[Kept]] = {}
+    for each in found:
+        groups.setdefault(tuple(getattr(each.run, name) for name in axes), []).append(each)
+    audited = any((each.folder / AUDIT).is_file() for each in found)
+
+    def row(point: tuple[object, ...], seeds: list[Kept]) -> list[Content]:
+        cells: list[Content] = [{"text": "" if value is None else str(value), "value": value} for value in point]
+        count = Counter(each.state for each in seeds)
+        states = ", ".join(f"{count[state]} {state}" for state in STATES if count[state])
+        tone = "bad" if count["failed"] else ""
+        cells.append({"text": states, "value": count["done"] / len(seeds), "tone": tone})
+        ends = ("", AUDIT) if audited else ("",)
+        return [*cells, *(_links([each.folder for each in seeds], end, page) for end in ends)]
+
+    columns = [*axes, "state", "folder of seed", *(["audit of seed"] if audited else [])]
+    return {"columns": columns, "rows": [row(*group) for group in groups.items()], "first": 20}
+
+
+def failures(found: Sequence[Kept], page: Path) -> list[Content]:
+    """Of each run that failed its folder, how it ended, and the tail of its log."""
+    failed = [each for each in found if each.state == "failed"]
+    return [_failure(each, page, with_log=i < LOGS) for i, each in enumerate(failed)]
+
+
+def _failure(each: Kept, page: Path, *, with_log: bool) -> Content:
+    said = json.loads((each.folder / FAILED).read_text())
+    lines = [str(line)[:LONGEST] for line in said["log"]]
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    why = ": ".join(part for part in (str(said["ended"]), last) if part)
+    log = "\n".join(lines) if with_log else ""
+    return {"text": str(each.run.folder), "href": _way(each.folder, page), "why": why, "log": log}
+
+
+def _links(folders: Sequence[Path], end: str, page: Path) -> Content:
+    """To what is there of each folder, or of a file in it; they differ by their last part, which is told once each."""
+    names = [folder.name for folder in folders if (folder / end).exists()]
+    return {"text": "", "links": {"before": _way(folders[0].parent, page), "names": names, "after": f"/{end}"}}
+
+
+def _way(folder: Path, page: Path) -> str:
+    """Relative to the page, so that both can be moved together; quoted, so that a name is never a scheme."""
+    try:
+        way = os.path.relpath(folder.resolve(), page.parent.resolve())
+    except ValueError:  # on another drive
+        return folder.resolve().as_uri() + "/"
+    return quote(Path(way).as_posix(), safe="/,=@") + "/"

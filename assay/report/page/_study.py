@@ -1,0 +1,139 @@
+"""What the page of a study holds: a view of each table, what they say in words, and the runs behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from assay.metrics import METRICS
+from assay.report.page import _epochs, _runs
+from assay.report.page._content import Content, short
+from assay.report.page._runs import AXES, Kept
+from assay.report.page._verdict import TITLES, Best, as_trained, best, by_axis, overall, same, words
+from assay.report.tables import MARKS, heading, legend, number, printed, scale, title
+from assay.study import Cell, Line, Run, Study, Table, better
+
+SHOWN = 40  # lines of a table that are shown at once
+ON_MAP = ("calibration", "refinement")
+TONES = {"better": "good", "worse": "bad", "": ""}
+
+
+def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[Table], page: Path) -> Content:
+    """All that `study.js` shows."""
+    found = _runs.kept(study, runs, root)
+    filled = [table for table in tables if table.lines]
+    points = list(dict.fromkeys(_point(table) for table in filled))
+    by_method = [_by_method(found, point) for point in points]
+    cells = sum(len(line.cells) for table in filled for line in table.lines)
+    room = _epochs.room(cells, sum(map(len, by_method)), [each.folder for each in found])
+    return {
+        "name": study.name,
+        "question": study.question,
+        "progress": _runs.progress(found),
+        "verdict": overall(filled) if len(filled) > 1 else [sentence for table in filled for sentence in words(table)],
+        "assumed": study.assumed,
+        "methods": list(dict.fromkeys(run.method for run in runs)),
+        "metrics": [_metric(metric) for metric in study.metrics],
+        "views": [_view(table, points.index(_point(table))) for table in filled],
+        "overview": _overview(filled) if len(filled) > 1 else None,
+        "figures": [{"key": figure, "title": _epochs.title(figure)} for figure in room.figures],
+        "left_out": room.left_out,
+        "curves": [_epochs.curves(folders, room) for folders in by_method],
+        "runs": _runs.table(found, page),
+        "failures": _runs.failures(found, page),
+    }
+
+
+def _point(table: Table) -> tuple[tuple[str, object], ...]:
+    """Where its runs stand: of its point what they are trained on, without split and score."""
+    return tuple((name, value) for name, value in table.point.items() if name in AXES)
+
+
+def _by_method(found: Sequence[Kept], point: tuple[tuple[str, object], ...]) -> dict[str, list[Path]]:
+    """The folders of the runs at a point, one a seed."""
+    folders: dict[str, list[Path]] = {}
+    for each in found:
+        if all(getattr(each.run, name) == value for name, value in point):
+            folders.setdefault(each.run.method, []).append(each.folder)
+    return folders
+
+
+def _view(table: Table, curves: int) -> Content:
+    return {
+        "title": title(table),
+        "verdict": words(table),
+        "tiles": _tiles(table),
+        "legend": legend(table) + _sources(table),
+        "lines": [_line(table, line) for line in table.lines],
+        "first": SHOWN,
+        "curves": curves,
+    }
+
+
+def _line(table: Table, line: Line) -> Content:
+    cells = [_cell(metric, line.cells[metric]) if metric in line.cells else {"text": "–"} for metric in table.metrics]
+    return {"method": line.method, "calibrator": line.calibrator, "cells": cells}
+
+
+def _cell(metric: str, cell: Cell) -> Content:
+    """As the other tables show it; seeds only where the map shows them. What is empty is left out, there are many."""
+    values = scale(metric) * np.array([cell.summary.mean, *cell.summary.values])
+    [mean] = short(values[:1], 6)
+    on_map = metric in METRICS and METRICS[metric].axis in ON_MAP and np.isfinite(values).all()
+    shown: Content = {
+        "text": f"{number(metric, cell)} {MARKS[cell.word]}".strip(),
+        "value": mean,
+        "under": printed(metric, cell),
+        "tone": f"{TONES[cell.word]}{' best' if cell.best else ''}".strip(),
+        "seeds": short(values[1:], 4) if on_map else None,
+    }
+    return {name: value for name, value in shown.items() if value not in ("", None)}
+
+
+def _sources(table: Table) -> str:
+    """Which papers' figures stand beside ours."""
+    there = [cell.published for line in table.lines for cell in line.cells.values() if cell.published]
+    found = ", ".join(dict.fromkeys(f"seed {figure.seed} table {figure.table}" for figure in there))
+    return f" ({found})" if found else ""
+
+
+def _metric(metric: str) -> Content:
+    axis = METRICS[metric].axis if metric in METRICS else ""
+    return {"key": metric, "title": heading(metric), "axis": axis, "better": better(metric)}
+
+
+def _tiles(table: Table) -> list[Content]:
+    trained, several = as_trained(table), len(as_trained(table)) < len(table.lines)
+    found = {"most accurate": best(trained, "accuracy")}
+    found |= {TITLES[axis]: one for axis, one in by_axis(table, trained).items()}
+    if several and "calibration" in by_axis(table, table.lines):
+        found["best calibrated, with any calibrator"] = by_axis(table, table.lines)["calibration"]
+    return [_tile(name, one) for name, one in found.items() if one is not None]
+
+
+def _tile(name: str, one: Best) -> Content:
+    return {
+        "title": name,
+        "text": one.name,
+        "under": " · ".join(part for part in (one.figure, one.lead_in_full) if part),
+    }
+
+
+def _overview(tables: Sequence[Table]) -> Content:
+    """One row a table: which method is best on which axis, as trained."""
+
+    def cell(one: Best | None) -> Content:
+        return {"text": "–"} if one is None else {"text": one.name, "value": one.name, "under": one.figure}
+
+    def row(table: Table) -> list[Content]:
+        found = by_axis(table, as_trained(table))
+        both = "–" if len(found) < len(TITLES) else "yes" if same(found) else "no"
+        return [
+            {"text": title(table), "value": title(table)},
+            *(cell(found.get(axis)) for axis in TITLES),
+            {"text": both},
+        ]
+
+    return {"columns": ["setting", *TITLES.values(), "the same"], "rows": list(map(row, tables)), "first": 10}

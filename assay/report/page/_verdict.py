@@ -1,0 +1,133 @@
+"""What a study's tables say in words: who is best calibrated, who knows its errors best, and whether they are one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan
+
+from assay.metrics import METRICS
+from assay.report.tables import UNITS, number, scale
+from assay.study import Line, Table, better, welch
+
+PREFERRED = {"calibration": ("ece", "ada_ece", "smooth_ece"), "refinement": ("aurc", "e_aurc", "auroc")}
+TITLES = {"calibration": "best calibrated", "refinement": "best at knowing its errors"}
+UNCHANGED = "none"
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best line in a metric, and the one after it."""
+
+    metric: str
+    line: Line
+    next: Line | None
+
+    @property
+    def name(self) -> str:
+        """The method, with its calibrator if it has one."""
+        method, calibrator = self.line.method, self.line.calibrator
+        return method if calibrator == UNCHANGED else f"{method} with {calibrator}"
+
+    @property
+    def figure(self) -> str:
+        """ECE 2.13±0.41 %."""
+        shown = number(self.metric, self.line.cells[self.metric]) + UNITS[scale(self.metric)]
+        return shown if self.metric == "accuracy" else f"{self.metric.upper().replace('_', '-')} {shown}"
+
+    @property
+    def lead(self) -> str:
+        """Whether the seeds tell it from the next one."""
+        if self.next is None:
+            return ""
+        if isnan(self._p_value):
+            return "of one seed"
+        return "clearly ahead" if self._p_value < LEVEL else "not clearly ahead"
+
+    @property
+    def lead_in_full(self) -> str:
+        """Over whom."""
+        if self.next is None or isnan(self._p_value):
+            return self.lead
+        return f"{self.lead} of {Best(self.metric, self.next, None).name} (p = {self._p_value:.2g})"
+
+    @cached_property
+    def _p_value(self) -> float:
+        assert self.next is not None
+        return welch(self.line.cells[self.metric].summary, self.next.cells[self.metric].summary)
+
+
+def metric_of(axis: str, metrics: Iterable[str]) -> str | None:
+    """The metric by which an axis is judged: of those that a study has the most used."""
+    there = [key for key in metrics if better(key) != "-" and METRICS[key].axis == axis]
+    return next((metric for metric in PREFERRED[axis] if metric in there), next(iter(there), None))
+
+
+def best(lines: Iterable[Line], metric: str | None) -> Best | None:
+    """Undefined means do not count."""
+    if metric is None:
+        return None
+    there = [line for line in lines if metric in line.cells and not isnan(line.cells[metric].summary.mean)]
+    there.sort(key=lambda line: line.cells[metric].summary.mean, reverse=better(metric) == "higher")
+    return Best(metric, there[0], there[1] if len(there) > 1 else None) if there else None
+
+
+def as_trained(table: Table) -> list[Line]:
+    """The lines with the first calibrator, which is none unless the study has none without."""
+    return [line for line in table.lines if line.calibrator == table.lines[0].calibrator]
+
+
+def by_axis(table: Table, lines: Sequence[Line]) -> dict[str, Best]:
+    """The best on each axis that the table has a metric of."""
+    found = {axis: best(lines, metric_of(axis, table.metrics)) for axis in TITLES}
+    return {axis: one for axis, one in found.items() if one is not None}
+
+
+def words(table: Table) -> list[str]:
+    """Of one table: as trained, then with the calibrators."""
+    first, trained = table.lines[0].calibrator, as_trained(table)
+    several = len(trained) < len(table.lines)
+    before = "" if not several else "As trained, " if first == UNCHANGED else f"With {first}, "
+    found = [_sentence(before, by_axis(table, trained))] if len(trained) > 1 else []
+    return [*found, _sentence("With any calibrator, ", by_axis(table, table.lines))] if several else found
+
+
+def overall(tables: Sequence[Table]) -> list[str]:
+    """Of several tables: which method is how often best, as trained."""
+    found = [by_axis(table, as_trained(table)) for table in tables]
+    counts = {axis: Counter(one[axis].line.method for one in found if axis in one) for axis in TITLES}
+    often = [
+        f"most often {TITLES[axis]}: {method} (in {times})"
+        for axis, count in counts.items()
+        for method, times in count.most_common(1)
+    ]
+    if not often:
+        return []
+    both = [one for one in found if len(one) == len(TITLES)]
+    times = sum(map(same, both))
+    last = [f"One method is both in {times} of {len(both)}"] if both else []
+    return [f"In {len(tables)} settings, " + ". ".join([often[0], *map(_capital, often[1:]), *last]) + "."]
+
+
+def _sentence(before: str, found: dict[str, Best]) -> str:
+    parts = [f"{TITLES[axis]}: {one.name} ({_told(one)})" for axis, one in found.items()]
+    if not parts:
+        return "There is no metric to judge by."
+    last = [] if len(found) < len(TITLES) else ["The same" if same(found) else "Not the same"]
+    return ". ".join([_capital(before + parts[0]), *map(_capital, parts[1:]), *last]) + "."
+
+
+def _told(one: Best) -> str:
+    return ", ".join(part for part in (one.figure, one.lead) if part)
+
+
+def same(found: dict[str, Best]) -> bool:
+    """Whether one is best on all axes."""
+    return len({one.name for one in found.values()}) == 1
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
