@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +184,9 @@ class Line:
     name: str
     x: tuple[float, ...]
     mean: tuple[float, ...]
-    spread: tuple[float, ...]  # standard deviation over seeds; 0 where there is one
+    spread: tuple[
+        float, ...
+    ]  # standard deviation over seeds, 0 where there is one; or the error that an analysis names
 
 
 @dataclass(frozen=True)
@@ -220,3 +223,10 @@ def mean_and_spread(values: tuple[float, ...]) -> tuple[float, float]:
     """Mean and standard deviation over seeds; of one seed the spread is 0."""
     mean = sum(values) / len(values)
     return mean, sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else 0.0
+
+
+def line(name: str, values: Mapping[float, Sequence[float]]) -> Line:
+    """A curve through the seeds' means at each x; seeds where it is undefined do not count, nan where it is for all."""
+    defined = {x: tuple(v for v in values[x] if not isnan(v)) for x in sorted(values)}
+    found = [mean_and_spread(seeds) if seeds else (nan, nan) for seeds in defined.values()]
+    return Line(name, tuple(defined), *zip(*found, strict=True))

@@ -5,36 +5,55 @@ from __future__ import annotations
 import csv
 from io import StringIO
 from math import isnan
+from typing import Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
-from assay.metrics import METRICS
-from assay.study import Cell, Line, Table
+from assay.study import Cell, Line, Table, better
 
 ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
 MARKS = {"better": "▲", "worse": "▼", "": ""}
-SCALES = {"aurc": 1000.0, "e_aurc": 1000.0, "augrc": 1000.0, "nll": 1.0, "mean_entropy": 1.0}  # else per cent
+SCALES = {"aurc": 1000.0, "e_aurc": 1000.0, "augrc": 1000.0, "nll": 1.0, "mean_entropy": 1.0, "temperature": 1.0}
+DIGITS = {1000.0: 2, 1.0: 3, 100.0: 2}
 UNITS = {1000.0: " x10³", 1.0: "", 100.0: " %"}
+Bold = Literal["best", "worse"]
+BOLD = {"best": "best", "worse": "significantly worse, as in seed 001"}
 
 
 def scale(metric: str) -> float:
-    """What a metric is multiplied by to be shown."""
+    """What a metric is multiplied by to be shown; most are per cent."""
     return SCALES.get(metric, 100.0)
 
 
 def heading(metric: str) -> str:
     """Its name with unit and arrow."""
-    return f"{metric}{UNITS[scale(metric)]} {ARROWS[METRICS[metric].better]}".strip()
+    return f"{metric}{UNITS[scale(metric)]} {ARROWS[better(metric)]}".strip()
 
 
 def number(metric: str, cell: Cell) -> str:
     """Mean and standard deviation over seeds."""
     factor = scale(metric)
-    digits = 3 if factor == 1 else 2
+    digits = DIGITS[factor]
     mean = f"{factor * cell.summary.mean:.{digits}f}"
     return mean if isnan(cell.summary.sd) else f"{mean}±{factor * cell.summary.sd:.{digits}f}"
+
+
+def printed(metric: str, cell: Cell) -> str:
+    """What a paper has there, and by how much ours is more: 9.94 (+3.12); nothing where it has none."""
+    if cell.published is None or cell.difference is None:
+        return ""
+    factor = scale(metric)
+    digits = DIGITS[factor]
+    return f"{factor * cell.published.mean:.{digits}f} ({factor * cell.difference:+.{digits}f})"
+
+
+def legend(table: Table, bold: Bold = "best") -> str:
+    """What the marks mean, in a line."""
+    marks = f"against {table.baseline}: ▲ significantly better, ▼ worse"
+    last = "; under it a paper's figure, and ours less it" if _has_published(table) else ""
+    return f"mean ± sd over seeds; {marks}; bold: {BOLD[bold]}{last}"
 
 
 def title(table: Table) -> str:
@@ -44,10 +63,10 @@ def title(table: Table) -> str:
     return ", ".join([*plain, *rest])
 
 
-def grid(table: Table) -> Grid:
-    """For the terminal, five metrics in 80 columns: ▲ significantly better than the baseline, ▼ worse; best bold."""
+def grid(table: Table, bold: Bold = "best") -> Grid:
+    """For the terminal, five metrics in 80 columns; `legend` says what the marks mean."""
     found = Grid(box=SIMPLE_HEAD, pad_edge=False, title=title(table), title_justify="left")
-    found.add_column("method\n  calibrator", no_wrap=True)
+    found.add_column("method\n  calibrator", overflow="fold")
     for metric in table.metrics:
         found.add_column(heading(metric).replace(" ", "\n", 1), justify="right", no_wrap=True)
     last = ""
@@ -55,41 +74,56 @@ def grid(table: Table) -> Grid:
         if line.method != last:
             found.add_section()
             found.add_row(Text(line.method, "bold"))
-        found.add_row(f"  {line.calibrator}", *(_text(metric, line) for metric in table.metrics))
+        found.add_row(f"  {line.calibrator}", *(_text(metric, line, bold) for metric in table.metrics))
         last = line.method
     return found
 
 
-def _text(metric: str, line: Line) -> Text:
-    """The mean with its mark, and under it the standard deviation."""
+def _text(metric: str, line: Line, bold: Bold) -> Text:
+    """The mean with its mark, under it the standard deviation and, where there is one, a paper's figure."""
     cell = line.cells.get(metric)
     if cell is None:
         return Text("–", "dim")
     mean, sign, sd = number(metric, cell).partition("±")
     color = {"better": "green", "worse": "red"}.get(cell.word, "")
-    shown = Text(mean + (MARKS[cell.word] or " "), f"{'bold ' if cell.best else ''}{color}".strip())
-    return shown.append(f"\n{sign}{sd} ", "dim not bold") if sd else shown
+    shown = Text(mean + (MARKS[cell.word] or " "), f"{'bold ' if _emphasized(cell, bold) else ''}{color}".strip())
+    if sd:
+        shown.append(f"\n{sign}{sd} ", "dim not bold")
+    for part in printed(metric, cell).split():
+        shown.append(f"\n{part} ", "blue not bold")
+    return shown
 
 
-def markdown(table: Table) -> str:
-    """A Markdown table with its title."""
+def _emphasized(cell: Cell, bold: Bold) -> bool:
+    return cell.best if bold == "best" else cell.word == "worse"
+
+
+def _has_published(table: Table) -> bool:
+    return any(cell.published for line in table.lines for cell in line.cells.values())
+
+
+def markdown(table: Table, bold: Bold = "best") -> str:
+    """A Markdown table with its title and legend."""
     head = ["method", "calibrator", *map(heading, table.metrics)]
     lines = [f"**{title(table)}**", "", _piped(head), _piped(["---", "---", *("---:" for _ in table.metrics)])]
     for line in table.lines:
-        lines.append(_piped([line.method, line.calibrator, *(_plain(m, line, "**", "**") for m in table.metrics)]))
-    return "\n".join(lines) + "\n"
+        cells = [_plain(metric, line, "**", "**", "<br>", bold) for metric in table.metrics]
+        lines.append(_piped([line.method, line.calibrator, *cells]))
+    return "\n".join([*lines, "", legend(table, bold)]) + "\n"
 
 
 def _piped(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _plain(metric: str, line: Line, before: str, after: str) -> str:
+def _plain(metric: str, line: Line, before: str, after: str, newline: str, bold: Bold) -> str:
     cell = line.cells.get(metric)
     if cell is None:
         return "–"
     shown = number(metric, cell)
-    return (f"{before}{shown}{after}" if cell.best else shown) + (f" {MARKS[cell.word]}" if cell.word else "")
+    marked = f"{before}{shown}{after}" if _emphasized(cell, bold) else shown
+    mark = f" {MARKS[cell.word]}" if cell.word else ""
+    return f"{marked}{mark}{newline}{printed(metric, cell)}" if cell.published else marked + mark
 
 
 LATEX = {
@@ -107,13 +141,13 @@ LATEX = {
 }
 
 
-def latex(table: Table) -> str:
+def latex(table: Table, bold: Bold = "best") -> str:
     """A booktabs table; needs the packages booktabs and amssymb."""
     head = [_escaped(cell) for cell in ("method", "calibrator", *map(heading, table.metrics))]
     rows = []
     for line in table.lines:
         cells = [_escaped(line.method), _escaped(line.calibrator)]
-        cells += [_latex_cell(metric, line) for metric in table.metrics]
+        cells += [_latex_cell(metric, line, bold) for metric in table.metrics]
         rows.append(" & ".join(cells) + r" \\")
     body = "\n".join(rows)
     return (
@@ -122,8 +156,10 @@ def latex(table: Table) -> str:
     )
 
 
-def _latex_cell(metric: str, line: Line) -> str:
-    return _escaped(_plain(metric, line, "\x01", "\x02")).replace("\x01", r"\textbf{").replace("\x02", "}")
+def _latex_cell(metric: str, line: Line, bold: Bold) -> str:
+    shown = _escaped(_plain(metric, line, "\x01", "\x02", "\x03", bold))
+    ours, _, paper = shown.replace("\x01", r"\textbf{").replace("\x02", "}").partition("\x03")
+    return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours} \\ {paper}\end{{tabular}}" if paper else ours
 
 
 def _escaped(text: str) -> str:
@@ -133,15 +169,19 @@ def _escaped(text: str) -> str:
 
 
 def as_csv(tables: list[Table]) -> str:
-    """All cells in natural units, one a line: mean, sd, sem, n, p-value against the baseline and what it says."""
+    """All cells in natural units, one a line: mean, sd, sem, n, p-value against the baseline, and what papers have."""
     out = StringIO()
     writer = csv.writer(out)
     axes = list(tables[0].point) if tables else []
-    writer.writerow([*axes, "method", "calibrator", "metric", "mean", "sd", "sem", "n", "p_value", "against_baseline"])
+    ours = ["mean", "sd", "sem", "n", "p_value", "against_baseline"]
+    papers = ["published", "published_sd", "difference", "seed", "table"]
+    writer.writerow([*axes, "method", "calibrator", "metric", *ours, *papers])
     for table in tables:
         for line in table.lines:
             for metric, cell in line.cells.items():
                 s = cell.summary
                 figures = [s.mean, s.sd, s.sem, s.n, cell.p_value, cell.word]
-                writer.writerow([*table.point.values(), line.method, line.calibrator, metric, *figures])
+                p = cell.published
+                paper = [None] * 5 if p is None else [p.mean, p.sd, cell.difference, p.seed, p.table]
+                writer.writerow([*table.point.values(), line.method, line.calibrator, metric, *figures, *paper])
     return out.getvalue()

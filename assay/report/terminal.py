@@ -116,7 +116,7 @@ def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
     """A name and its line each."""
     table = _grid(what, "what it is")
     for name, line in lines.items():
-        table.add_row(name, line)
+        table.add_row(name, Text(line))
     return table
 
 

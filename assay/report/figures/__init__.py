@@ -1,7 +1,8 @@
 """Pictures for papers: each takes a computed statistic and a matplotlib `ax`, draws, and returns the `ax`.
 
 No global style is changed, so they fit into any figure and any style sheet; lines and markers differ besides their
-colors, so they are legible in grey. Statistics come from `assay.metrics` and `assay.report.statistics`:
+colors, so they are legible in grey. Statistics come from `assay.metrics`, `assay.report.statistics` and
+`assay.report.analyses`:
 
     from matplotlib import pyplot
     from assay import examples, metrics
@@ -13,21 +14,27 @@ colors, so they are legible in grey. Statistics come from `assay.metrics` and `a
     figure.savefig("reliability.pdf")
 """
 
-from assay.report.figures._lines import epochs, sweep
-from assay.report.figures._methods import calibration_refinement, effects
+from assay.report.figures._lines import curves, epochs, sweep
+from assay.report.figures._methods import calibration_refinement, dots, effects, uncertainty
 from assay.report.figures._ranking import densities, precision_recall, risk_coverage, roc
 from assay.report.figures._reliability import classwise, reliability, smooth_reliability
+from assay.report.figures._samples import histograms, scenario
 
 __all__ = [
     "calibration_refinement",
     "classwise",
+    "curves",
     "densities",
+    "dots",
     "effects",
     "epochs",
+    "histograms",
     "precision_recall",
     "reliability",
     "risk_coverage",
     "roc",
+    "scenario",
     "smooth_reliability",
     "sweep",
+    "uncertainty",
 ]

@@ -14,16 +14,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def epochs(lines: Sequence[Line], ax: Axes, *, metric: str) -> Axes:
-    """A metric epoch by epoch, with the spread over seeds as a band."""
+def curves(lines: Sequence[Line], ax: Axes, *, over: str, metric: str) -> Axes:
+    """A metric, or what else is named, as a function, with its spread as a band, the fainter the more there are."""
     for index, line in enumerate(lines):
         style, mean, spread = look(index), np.array(line.mean), np.array(line.spread)
         ax.plot(line.x, mean, color=style.color, ls=style.line, lw=1.6, label=line.name)
-        ax.fill_between(line.x, mean - spread, mean + spread, color=style.color, alpha=0.15, lw=0)
-    ax.set_xlabel("epoch")
+        ax.fill_between(
+            line.x, mean - spread, mean + spread, color=style.color, alpha=min(0.15, 0.45 / len(lines)), lw=0
+        )
+    ax.set_xlabel(over)
     metric_axis(ax, "y", metric)
     ax.legend(frameon=False, fontsize="small")
     return plain(ax)
+
+
+def epochs(lines: Sequence[Line], ax: Axes, *, metric: str) -> Axes:
+    """A metric epoch by epoch, with the spread over seeds as a band."""
+    return curves(lines, ax, over="epoch", metric=metric)
 
 
 def sweep(lines: Sequence[Line], ax: Axes, *, varied: str, metric: str) -> Axes:

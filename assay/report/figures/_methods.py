@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.metrics import METRICS
-from assay.report.figures._style import GREY, INK, PALE, look, metric_axis, plain
+from assay.report.figures._labels import name_points
+from assay.report.figures._style import BLUE, GREY, INK, PALE, look, metric_axis, plain
 from assay.report.statistics import Effect, Method, mean_and_spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from assay.report.analyses import Uncertainty
+    from assay.study import Summary
 
 
 def calibration_refinement(
@@ -22,18 +26,34 @@ def calibration_refinement(
 
     Both axes are named by the key of a metric, the first also by `ece_excess`; the better is always up and to the left.
     """
-    for index, method in enumerate(methods):
-        style = look(index)
-        (x, dx), (y, dy) = mean_and_spread(method.calibration), mean_and_spread(method.refinement)
-        ax.plot(method.calibration, method.refinement, style.marker, color=style.color, ms=4, alpha=0.35, mew=0)
-        ax.errorbar(x, y, dy, dx, fmt=style.marker, color=style.color, ms=8, mec="white", lw=1, label=method.name)
-        ax.annotate(method.name, (x, y), (7, 5), textcoords="offset points", fontsize="small")
     if METRICS[refinement].better == "lower":
         ax.invert_yaxis()
-    ax.margins(0.15)
+    _points({method.name: (method.calibration, method.refinement) for method in methods}, ax)
     metric_axis(ax, "x", calibration)
     metric_axis(ax, "y", refinement)
     ax.set_title("↖ better on both axes", loc="left", fontsize="small", color=GREY)
+    return plain(ax)
+
+
+def uncertainty(methods: Sequence[Uncertainty], ax: Axes, *, calibration: str = "ece") -> Axes:
+    """Calibration error against average entropy, one point a method, its seeds faint around it."""
+    _points({method.name: (method.entropy, method.calibration) for method in methods}, ax)
+    metric_axis(ax, "x", "mean_entropy")
+    metric_axis(ax, "y", calibration)
+    return plain(ax)
+
+
+def dots(found: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
+    """A metric of each method, the first on top: its mean with a bar of a standard deviation, its seeds faint."""
+    place = np.arange(len(found))[::-1]
+    for y, summary in zip(place, found.values(), strict=True):
+        mean, spread = mean_and_spread(summary.values)
+        ax.plot(summary.values, [y] * summary.n, "o", color=BLUE, ms=4, alpha=0.35, mew=0)
+        ax.errorbar(mean, y, xerr=spread, fmt="o", color=INK, ms=6, mec="white", lw=1.4)
+    ax.axvline(mean_and_spread(next(iter(found.values())).values)[0], color=GREY, lw=1, ls=":", zorder=0)
+    ax.set_yticks(place, list(found))
+    ax.set_ylim(-0.6, len(found) - 0.4)
+    metric_axis(ax, "x", metric)
     return plain(ax)
 
 
@@ -49,3 +69,16 @@ def effects(found: Sequence[Effect], ax: Axes) -> Axes:
     ax.set_yticks(place, [effect.name for effect in found])
     ax.set(xlabel="Cohen's d", ylim=(-0.6, len(found) - 0.4))
     return plain(ax)
+
+
+def _points(found: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]], ax: Axes) -> None:
+    """The mean of each method's seeds on both axes, with its name."""
+    means = {}
+    for index, (name, (xs, ys)) in enumerate(found.items()):
+        style, (x, dx), (y, dy) = look(index), mean_and_spread(xs), mean_and_spread(ys)
+        ax.plot(xs, ys, style.marker, color=style.color, ms=4, alpha=0.35, mew=0)
+        ax.errorbar(x, y, dy, dx, fmt=style.marker, color=style.color, ms=8, mec="white", lw=1, label=name)
+        means[name] = x, y
+    ax.margins(0.15)
+    ax.autoscale_view()
+    name_points(means, ax)

@@ -17,8 +17,19 @@ LineStyle = Literal["-", "--", "-.", ":"]
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 INK, GREY, PALE = "#222222", "#7F7F7F", "#D9D9D9"
 EXCESS = "ece_excess"  # ECE minus its noise floor
+SHARES = (EXCESS, "optimal_ece", "true_class")  # that are no metrics
 NAMES = {
     EXCESS: "ECE above its noise floor",
+    "optimal_ece": "ECE at the best temperature",
+    "nll_correct": "NLL of right answers",
+    "nll_wrong": "NLL of wrong answers",
+    "entropy_correct": "entropy of right answers",
+    "entropy_wrong": "entropy of wrong answers",
+    "true_class": "probability of the true class",
+    "weight_norm": "weight norm of the last layer",
+    "ece_correct": "ECE of right answers",
+    "ece_wrong": "ECE of wrong answers",
+    "ece_l2_mass": "ECE (equal mass, l2)",
     "ada_ece": "AdaECE",
     "debiased_ece": "debiased ECE",
     "classwise_ece": "classwise ECE",
@@ -74,5 +85,5 @@ def metric_axis(ax: Axes, which: Which, key: str) -> None:
     arrow = ARROWS[METRICS[key].better].strip() if key in METRICS else ""
     label = f"{NAMES.get(key, key.replace('_', ' '))} {arrow}".strip()
     ax.set(**{f"{which}label": label})
-    if key == EXCESS or (key in METRICS and key not in PLAIN):
+    if key in SHARES or (key in METRICS and key not in PLAIN):
         per_cent(ax, which)

@@ -1,0 +1,58 @@
+"""The analyses of the seeds, computed: frozen records in natural units, which `assay.report.figures` draws.
+
+They start from what a study leaves, histories and samples in its run folders (`history`, `sample_columns`) and its
+table of rows (`assay.study.read_rows`, then `unfolded`):
+
+    rows = where(unfolded(read_rows(folders)), {"split": "test", "calibrator": "none", "metric": "ece"})
+    figures.sweep(lines(rows, over="gamma", by=["data"]), ax, varied="gamma", metric="ece")
+"""
+
+from assay.report.analyses._curves import gradient_factors, loss_curves
+from assay.report.analyses._epochs import per_epoch
+from assay.report.analyses._folders import History, history, sample_columns, train_reliability
+from assay.report.analyses._methods import (
+    Uncertainty,
+    both_axes,
+    by_method,
+    comparable,
+    effects,
+    pooled_effect,
+    secondary_and_primary,
+    uncertainties,
+)
+from assay.report.analyses._rows import apart, corruption_and_severity, recipe_and_values, unfolded, where
+from assay.report.analyses._samples import Histogram, gradient_norms, max_logits
+from assay.report.analyses._scenarios import Scenario, scenarios
+from assay.report.analyses._sweeps import best_coefficients, lines, severities, severities_within
+
+__all__ = [
+    "Histogram",
+    "History",
+    "Scenario",
+    "Uncertainty",
+    "apart",
+    "best_coefficients",
+    "both_axes",
+    "by_method",
+    "comparable",
+    "corruption_and_severity",
+    "effects",
+    "gradient_factors",
+    "gradient_norms",
+    "history",
+    "lines",
+    "loss_curves",
+    "max_logits",
+    "per_epoch",
+    "pooled_effect",
+    "recipe_and_values",
+    "sample_columns",
+    "scenarios",
+    "secondary_and_primary",
+    "severities",
+    "severities_within",
+    "train_reliability",
+    "uncertainties",
+    "unfolded",
+    "where",
+]

@@ -1,0 +1,24 @@
+"""Epoch by epoch: reliable overfitting (seed 000, fig 8), optimal ECE (002, fig 4), NLL, entropy (004, figs 1, 3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from assay.report.analyses._folders import History
+from assay.report.statistics import Line, line
+
+
+def per_epoch(histories: Mapping[str, Sequence[History]], figure: str) -> list[Line]:
+    """A figure of the history, as held_out_auroc or weight_norm, one line a method; `histories` has each one's seeds.
+
+    Methods without it are left out.
+    """
+    found = []
+    for name, seeds in histories.items():
+        values: dict[float, list[float]] = defaultdict(list)
+        for row in (row for rows in seeds for row in rows if figure in row):
+            values[row["epoch"]].append(row[figure])
+        if values:
+            found.append(line(name, values))
+    return found

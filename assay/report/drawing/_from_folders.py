@@ -1,0 +1,123 @@
+"""Figures of what runs leave in their folders: histories, training samples, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay import files, metrics
+from assay.metrics import Floats
+from assay.predictions import Predictions
+from assay.report import analyses, figures, statistics
+from assay.report.drawing._results import Results, entitle, one_legend, panels, root_scale, same_looks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Drawn = Iterator[tuple[str, "Figure"]]
+NORM = "gradient_norm_"
+SPLITS = ("train", "held_out", "test")
+PER_EPOCH = {
+    "overfitting": ("accuracy", "auroc", "ece", "optimal_ece"),
+    "likelihood": ("nll", "nll_correct", "nll_wrong", "entropy_correct", "entropy_wrong"),
+}
+
+
+def epochs(results: Results) -> Drawn:
+    """What the histories hold, epoch by epoch, with the spread over seeds."""
+    for point, methods in results.folders():
+        histories = {name: [analyses.history(folder) for folder in folders] for name, folders in methods.items()}
+        wanted = {
+            f"{name} {split}": {figure: f"{split}_{figure}" for figure in group}
+            for name, group in PER_EPOCH.items()
+            for split in SPLITS
+        }
+        for name, columns in {**wanted, "weights": {"weight_norm": "weight_norm"}}.items():
+            found = {figure: lines for figure, key in columns.items() if (lines := analyses.per_epoch(histories, key))}
+            if found:
+                figure, axes = panels(len(found), f"{point}: {name.replace('_', ' ')}")
+                for ax, metric, lines in zip(axes, found, same_looks(list(found.values())), strict=True):
+                    figures.epochs(lines, ax, metric=metric)
+                yield f"epochs {name} {point}", one_legend(figure, axes)
+
+
+def gradient_norms(results: Results) -> Drawn:
+    """Histograms of the norms of samples' gradients, one panel an epoch, one outline a method, of all its seeds."""
+    for point, methods in results.folders():
+        columns = {name: [analyses.sample_columns(folder) for folder in folders] for name, folders in methods.items()}
+        there = {key for seeds in columns.values() for each in seeds for key in each if key.startswith(NORM)}
+        epochs = sorted(int(key.removeprefix(NORM)) for key in there)
+        found = {epoch: norms for epoch in epochs if (norms := _norms(columns, f"{NORM}{epoch}"))}
+        if found:
+            figure, axes = panels(len(found), point)
+            for ax, (epoch, norms) in zip(axes, found.items(), strict=True):
+                figures.histograms(analyses.gradient_norms(norms), ax, of="norm of the gradient in the last layer")
+                entitle(ax, f"epoch {epoch}")
+            yield f"gradient norms {point}", one_legend(figure, axes)
+
+
+def train_reliability(results: Results) -> Drawn:
+    """Reliability of the training set over epochs, of each method's first seed."""
+    for point, methods in results.folders():
+        for name, (first, *_) in methods.items():
+            found = analyses.train_reliability(first)
+            if found:
+                figure, axes = panels(len(found), f"{name}: {point}", height=4.4)
+                for ax, (epoch, each) in zip(axes, found.items(), strict=True):
+                    entitle(figures.reliability(each, ax), f"epoch {epoch}")
+                yield f"train reliability {name} {point}", one_legend(figure, axes)
+
+
+def max_logits(results: Results) -> Drawn:
+    """The highest logits of training samples by the epoch they were learned, where a run has predictions on them."""
+    for point, methods in results.folders():
+        found = {name: histograms for name, (first, *_) in methods.items() if (histograms := _max_logits(first))}
+        if found:
+            figure, axes = panels(len(found), point)
+            for ax, (name, each) in zip(axes, found.items(), strict=True):
+                figures.histograms(each, ax, of="highest logit").set_title(name, loc="left", fontsize="medium")
+            yield f"logits by learned epoch {point}", figure
+
+
+def predictions(results: Results) -> Drawn:
+    """Risk-coverage curves, reliability and densities on the test set, of each method's first seed."""
+    for point, methods in results.folders():
+        firsts = {name: first / "test.npz" for name, (first, *_) in methods.items()}
+        outcomes = {name: files.read(file).outcomes() for name, file in firsts.items() if file.is_file()}
+        if outcomes:
+            figure, [ax] = panels(1, point)
+            curves = {name: statistics.selective(metrics.ranking(each)) for name, each in outcomes.items()}
+            figures.risk_coverage(curves, ax)
+            yield f"risk coverage {point}", figure
+            figure, axes = panels(len(outcomes), point, height=4.4)
+            for ax, (name, each) in zip(axes, outcomes.items(), strict=True):
+                found = statistics.reliability(metrics.equal_width(each))
+                entitle(figures.reliability(found, ax), name)
+            yield f"reliability {point}", one_legend(figure, axes)
+            figure, axes = panels(len(outcomes), point)
+            for ax, (name, each) in zip(axes, outcomes.items(), strict=True):
+                entitle(root_scale(figures.densities(statistics.densities(each), ax)), name)
+            yield f"densities {point}", figure
+
+
+def _norms(columns: dict[str, list[dict[str, NDArray[Any]]]], key: str) -> dict[str, Floats]:
+    """The norms of each method that has some, without those of a run that diverged."""
+    found = {}
+    for name, seeds in columns.items():
+        finite = [each[key][np.isfinite(each[key])] for each in seeds if key in each]
+        if any(norms.any() for norms in finite):
+            found[name] = np.concatenate(finite)
+    return found
+
+
+def _max_logits(folder: Path) -> list[analyses.Histogram]:
+    columns = analyses.sample_columns(folder)
+    if "learned_epoch" not in columns or not (folder / "train.npz").is_file():
+        return []
+    train = files.read(folder / "train.npz")
+    assert isinstance(train, Predictions)
+    return analyses.max_logits(train, columns["ids"], columns["learned_epoch"], len(analyses.history(folder)))

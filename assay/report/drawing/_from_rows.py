@@ -1,0 +1,218 @@
+"""Figures of a study's rows: methods against each other, and against what was varied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from assay.report import analyses, figures
+from assay.report.analyses import apart, recipe_and_values, where
+from assay.report.drawing._results import (
+    NONE,
+    PLAIN,
+    POINT,
+    Results,
+    by_metric,
+    entitle,
+    numbers,
+    one_legend,
+    panels,
+    same_looks,
+    spread_out,
+    title,
+)
+from assay.report.statistics import Effect
+from assay.study import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Drawn = Iterator[tuple[str, "Figure"]]
+TEMPERATURE = "temperature"
+OF_RIGHT_AND_WRONG = ("ece_correct", "ece_wrong", "confidence_gap")
+AXES = ("n_train", "learning_rate", "weight_decay")
+
+
+def maps(results: Results) -> Drawn:
+    """Calibration and refinement at once."""
+    x, y = results.first("calibration"), results.first("refinement")
+    for point, rows in apart(results.at({"split": "test", "calibrator": NONE}), POINT):
+        if methods := analyses.both_axes(rows, calibration=x, refinement=y):
+            figure, [ax] = panels(1, title(point))
+            figures.calibration_refinement(methods, ax, calibration=x, refinement=y)
+            yield f"map {title(point)}", figure
+
+
+def uncertainties(results: Results) -> Drawn:
+    """ECE against average uncertainty."""
+    y = results.first("calibration")
+    for point, rows in apart(results.at({"split": "test", "calibrator": NONE}), POINT):
+        if methods := analyses.uncertainties(rows, calibration=y):
+            figure, [ax] = panels(1, title(point))
+            figures.uncertainty(methods, ax, calibration=y)
+            yield f"uncertainty {title(point)}", figure
+
+
+def right_and_wrong(results: Results) -> Drawn:
+    """What calibration does to right answers, and to their distance from wrong ones."""
+    for point, rows in apart(results.at({"split": "test", "calibrator": NONE}), POINT):
+        if by_metric(rows, OF_RIGHT_AND_WRONG):
+            there = by_metric(rows, [results.first("calibration"), *OF_RIGHT_AND_WRONG])
+            figure, axes = panels(len(there), title(point), height=0.8 + 0.28 * len(rows["method"].unique()))
+            for ax, (metric, some) in zip(axes, there.items(), strict=True):
+                figures.dots(analyses.by_method(some), ax, metric=metric)
+            yield f"right and wrong {title(point)}", figure
+
+
+def effects(results: Results) -> Drawn:
+    """Every method against its primary loss, or else the baseline, one panel a calibrator."""
+    test = results.at({"split": "test"})
+    against = _against(results, test["method"].unique().to_pylist())
+    for metric in results.shown:
+        for point, rows in apart(where(test, {"metric": metric}), POINT):
+            found = {each["calibrator"]: analyses.effects(some, against) for each, some in apart(rows, ["calibrator"])}
+            heading = f"{title(point)}: effect on {metric} against {results.baseline} or the primary, by calibrator"
+            yield from _effects(f"effects on {metric} {title(point)}", heading, found)
+
+
+def pooled_effects(results: Results) -> Drawn:
+    """Every secondary loss over all data sets, networks and primaries."""
+    metric = results.first("calibration")
+    test = results.at({"split": "test", "metric": metric})
+    found = {each["calibrator"]: _pooled(rows, metric) for each, rows in apart(test, ["calibrator"])}
+    heading = f"effect on {metric}, mean over data sets, networks and primary losses, by calibrator"
+    yield from _effects(f"effects of secondary losses on {metric}", heading, found)
+
+
+def coefficients(results: Results) -> Drawn:
+    """Metrics and the temperature against each coefficient that varies, one line a calibrator."""
+    for recipe, coefficient, rows in _varied(results.at({"split": "test"})):
+        others = [other for _, other, _ in _varied(rows) if other != coefficient]
+        for point, some in apart(rows, POINT):
+            if len(numbers(some, coefficient)) > 1 and by_metric(some, results.shown):
+                figure = _sweeps(results, some, coefficient, ["calibrator", *others], f"{recipe}: {title(point)}")
+                yield f"{coefficient} of {recipe} {title(point)}", figure
+
+
+def best_coefficients(results: Results) -> Drawn:
+    """The best of each coefficient that varies, against the size of the training set; alone in its recipe."""
+    metric = results.first("calibration")
+    test = results.at({"split": "test", "calibrator": NONE, "metric": metric})
+    for point, rows in apart(test, [name for name in POINT if name != "n_train"]):
+        varied = [(r, c, some) for r, c, some in _varied(rows) if len(_varied(some)) == 1]
+        if len(numbers(rows, "n_train")) > 1 and varied:
+            figure, axes = panels(len(varied), f"{title(point)}: by {metric}")
+            for ax, (recipe, coefficient, some) in zip(axes, varied, strict=True):
+                lines = analyses.best_coefficients(some, coefficient)
+                figures.sweep(lines, ax, varied="n_train", metric=f"best {coefficient}").legend().remove()
+                tried = numbers(some, coefficient)
+                pad = 0.08 * (tried[-1] - tried[0])
+                ax.set(yticks=tried, ylim=(tried[0] - pad, tried[-1] + pad))
+                entitle(spread_out(ax, numbers(rows, "n_train")), recipe)
+            yield f"best coefficients {title(point)}", figure
+
+
+def axes_that_vary(results: Results) -> Drawn:
+    """Metrics against the size of the training set, the learning rate and the weight decay."""
+    test = results.at({"split": "test", "calibrator": NONE})
+    for over in AXES:
+        for point, rows in apart(test, [name for name in POINT if name != over]):
+            if len(numbers(rows, over)) > 1 and by_metric(rows, results.shown):
+                yield f"{over} {title(point)}", _sweeps(results, rows, over, ["method"], title(point))
+
+
+def held_out_sizes(results: Results) -> Drawn:
+    """Calibration against the number of samples that a calibrator was given, one panel a calibrator."""
+    metric = results.first("calibration")
+    of_metric = where(results.rows, {"split": "test", "score": PLAIN, "metric": metric})
+    for point, rows in apart(of_metric, POINT):
+        sizes = numbers(rows, "held_out")
+        fitted = {each["calibrator"]: some for each, some in apart(rows, ["calibrator"]) if each["calibrator"] != NONE}
+        if len(sizes) > 1 and fitted:
+            figure, axes = panels(len(fitted), title(point))
+            found = same_looks([analyses.lines(some, over="held_out", by=["method"]) for some in fitted.values()])
+            for ax, calibrator, lines in zip(axes, fitted, found, strict=True):
+                figures.sweep(lines, ax, varied="held-out samples", metric=metric)
+                entitle(spread_out(ax, sizes), calibrator)
+            yield f"held out sizes {title(point)}", one_legend(figure, axes)
+
+
+def severities(results: Results) -> Drawn:
+    """Metrics against the severity of corruptions, one line a method."""
+    for point, rows in apart(results.at({"calibrator": NONE}), POINT):
+        there = by_metric(rows, results.shown)
+        if len(numbers(rows, "severity")) > 1 and there:
+            figure, axes = panels(len(there), title(point))
+            found = same_looks([analyses.severities(some, by=["method"]) for some in there.values()])
+            for ax, metric, lines in zip(axes, there, found, strict=True):
+                figures.sweep(lines, ax, varied="severity", metric=metric)
+            yield f"severities {title(point)}", one_legend(figure, axes)
+
+
+def calibrators_under_shift(results: Results) -> Drawn:
+    """Calibration against the severity of corruptions, one panel a method, one line a calibrator."""
+    metric = results.first("calibration")
+    for point, rows in apart(results.at({"metric": metric}), POINT):
+        if len(numbers(rows, "severity")) > 1 and len(rows["calibrator"].unique()) > 1:
+            methods = {each["method"]: some for each, some in apart(rows, ["method"])}
+            figure, axes = panels(len(methods), f"{title(point)}: SEM within kinds of corruption")
+            found = same_looks([analyses.severities_within(some, by=["calibrator"]) for some in methods.values()])
+            for ax, method, lines in zip(axes, methods, found, strict=True):
+                entitle(figures.sweep(lines, ax, varied="severity", metric=metric), method)
+            yield f"calibrators under shift {title(point)}", one_legend(figure, axes)
+
+
+def _sweeps(results: Results, rows: pa.Table, over: str, by: list[str], heading: str) -> Figure:
+    """The study's metrics, and the temperature if it has that, against a column."""
+    there = by_metric(rows, [*results.shown, TEMPERATURE])
+    figure, axes = panels(len(there), heading)
+    found = same_looks([analyses.lines(some, over=over, by=by) for some in there.values()])
+    for ax, metric, lines in zip(axes, there, found, strict=True):
+        spread_out(figures.sweep(lines, ax, varied=over, metric=metric), numbers(rows, over))
+    return one_legend(figure, axes)
+
+
+def _against(results: Results, methods: list[str]) -> dict[str, str]:
+    """What each method is compared with."""
+    found = {}
+    for method in methods:
+        secondary = analyses.secondary_and_primary(method)
+        other = secondary[1] if secondary and secondary[1] in methods else results.baseline
+        if other != method and other in methods:
+            found[method] = other
+    return found
+
+
+def _pooled(rows: pa.Table, metric: str) -> list[Effect]:
+    pairs: dict[str, list[tuple[Summary, Summary]]] = {}
+    for _, some in apart(rows, POINT):
+        values = analyses.by_method(some)
+        for method, summary in values.items():
+            secondary, primary = analyses.secondary_and_primary(method) or ("", "")
+            if primary in values and analyses.comparable(summary, values[primary]):
+                strength = "".join(method.partition(",")[1:])
+                pairs.setdefault(secondary + strength, []).append((summary, values[primary]))
+    return [analyses.pooled_effect(name, some, metric=metric) for name, some in pairs.items() if len(some) > 1]
+
+
+def _effects(name: str, heading: str, found: dict[str, list[Effect]]) -> Drawn:
+    """One panel a calibrator."""
+    some = {calibrator: each for calibrator, each in found.items() if each}
+    if some:
+        figure, axes = panels(len(some), heading, height=1 + 0.28 * max(map(len, some.values())))
+        for ax, (calibrator, each) in zip(axes, some.items(), strict=True):
+            entitle(figures.effects(each, ax), calibrator).set_xlabel("Cohen's d, better →")
+        yield name, figure
+
+
+def _varied(rows: pa.Table) -> list[tuple[str, str, pa.Table]]:
+    """(recipe, coefficient, its rows) where a coefficient of a recipe has several values."""
+    coefficients = {key for method in rows["method"].unique().to_pylist() for key in recipe_and_values(method)[1]}
+    return [
+        (each["recipe"], coefficient, some)
+        for each, some in apart(rows, ["recipe"])
+        for coefficient in sorted(coefficients)
+        if len(numbers(some, coefficient)) > 1
+    ]

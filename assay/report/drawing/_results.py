@@ -1,0 +1,147 @@
+"""A study's results in the parts that figures are made of, and the panels to draw them on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assay.metrics import METRICS
+from assay.report.analyses import apart, where
+from assay.report.statistics import Line
+from assay.study import Run, Study
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NONE, PLAIN = "none", "max_probability"  # no calibrator, the usual score
+POINT = ("data", "network", "n_train", "learning_rate", "weight_decay")
+COLUMNS = 3  # of panels
+ROOT_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What is there of a study."""
+
+    study: Study
+    runs: Sequence[Run]
+    root: Path
+    rows: pa.Table  # unfolded
+
+    @property
+    def baseline(self) -> str:
+        return self.study.baseline or self.runs[0].method
+
+    @property
+    def shown(self) -> list[str]:
+        """The first metric of calibration and the first of refinement, and the accuracy, if the study has them."""
+        keys = (self.first("calibration"), self.first("refinement"), "accuracy")
+        return [key for key in keys if key in self.study.metrics]
+
+    def first(self, axis: str) -> str:
+        """The first of the study's metrics on that axis; nothing if it has none."""
+        return next((key for key in self.study.metrics if key in METRICS and METRICS[key].axis == axis), "")
+
+    def at(self, fixed: dict[str, Any]) -> pa.Table:
+        """Rows of the usual score, calibrated on all that is held out."""
+        rows = where(self.rows, {"score": PLAIN, **fixed})
+        most = [where(some, {"held_out": pc.max(some["held_out"]).as_py()}) for _, some in apart(rows, ["data"])]
+        return pa.concat_tables(most) if most else rows
+
+    def folders(self) -> Iterator[tuple[str, dict[str, list[Path]]]]:
+        """Where finished runs are, at each point by method."""
+        points: dict[str, dict[str, list[Path]]] = {}
+        for run in self.runs:
+            folder = self.root / run.folder
+            if (folder / "history.json").is_file():
+                point = title({name: getattr(run, name) for name in POINT})
+                points.setdefault(point, {}).setdefault(run.method, []).append(folder)
+        yield from points.items()
+
+
+def by_metric(rows: pa.Table, keys: Sequence[str]) -> dict[str, pa.Table]:
+    """The rows of each metric that has some."""
+    return {key: some for key in keys if (some := where(rows, {"metric": key})).num_rows}
+
+
+def numbers(rows: pa.Table, column: str) -> list[float]:
+    """The distinct numbers in a column, ascending."""
+    return sorted(x for x in rows[column].unique().to_pylist() if x is not None)
+
+
+def title(point: dict[str, Any]) -> str:
+    """Data and network, and what else is given."""
+    rest = [f"{name} {value}" for name, value in point.items() if name not in POINT[:2] and value is not None]
+    return ", ".join([*(str(point[name]) for name in POINT[:2] if name in point), *rest])
+
+
+def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[Axes]]:
+    """A figure of n panels, three abreast; a single one is larger."""
+    from matplotlib.figure import Figure
+
+    width, height = (6.0, max(height, 4.5)) if n == 1 else (4.2, height)
+    columns = min(n, COLUMNS)
+    lines = ceil(n / columns)
+    figure = Figure(figsize=(width * columns, height * lines), layout="constrained")
+    axes = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for ax in axes[n:]:
+        ax.remove()
+    figure.suptitle(heading, x=0.01, ha="left", fontsize="medium", color="#555555")
+    return figure, axes[:n]
+
+
+def same_looks(panels: Sequence[list[Line]]) -> list[list[Line]]:
+    """Each panel's lines in the order of all, empty where it has none, so that a name looks the same in all."""
+    names = list(dict.fromkeys(line.name for lines in panels for line in lines))
+    found = [{line.name: line for line in lines} for lines in panels]
+    return [[lines.get(name, Line(name, (), (), ())) for name in names] for lines in found]
+
+
+def one_legend(figure: Figure, axes: Sequence[Axes]) -> Figure:
+    """The legends of all panels in one, underneath."""
+    handles: dict[str, Artist] = {}
+    for ax in axes:
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+        if (own := ax.get_legend()) is not None:
+            own.remove()
+    abreast = max(1, int(figure.get_figwidth() / (0.6 + 0.075 * max(map(len, handles)))))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=abreast, frameon=False, fontsize="small")
+    return figure
+
+
+def entitle(ax: Axes, text: str) -> Axes:
+    """Say what a panel shows, with what its legend has over it, which is not in the legend of all."""
+    own = ax.get_legend()
+    more = own.get_title().get_text() if own is not None else ""
+    ax.set_title("\n".join(part for part in (text, more) if part), loc="left", fontsize="medium")
+    return ax
+
+
+def spread_out(ax: Axes, x: Sequence[float]) -> Axes:
+    """A logarithmic axis where numbers are of different sizes, with ticks at the numbers themselves."""
+    if min(x) > 0 and max(x) >= 10 * min(x):
+        ax.set_xscale("log")
+    ax.set_xticks(list(x), [f"{value:g}" for value in x], minor=False)
+    ax.minorticks_off()
+    return ax
+
+
+def root_scale(ax: Axes) -> Axes:
+    """Heights by their square root, up and down, so that few wrong answers are seen beside many right ones."""
+    from matplotlib.ticker import FixedLocator
+
+    shown = ax.yaxis.get_major_formatter()
+    ax.set_yscale("function", functions=(lambda y: np.sign(y) * np.sqrt(np.abs(y)), lambda y: np.sign(y) * y**2))
+    ax.yaxis.set_major_locator(FixedLocator(sorted({sign * tick for tick in ROOT_TICKS for sign in (1, -1)})))
+    ax.yaxis.set_major_formatter(shown)
+    return ax

@@ -1,0 +1,54 @@
+"""Every figure of a study, and nothing for what is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from assay.files import replacing
+from assay.report.analyses import unfolded
+from assay.report.drawing import _from_folders, _from_rows
+from assay.report.drawing._results import Results
+from assay.study import Run, Study
+
+FIGURES = (
+    _from_rows.maps,
+    _from_rows.uncertainties,
+    _from_rows.right_and_wrong,
+    _from_rows.effects,
+    _from_rows.pooled_effects,
+    _from_rows.coefficients,
+    _from_rows.best_coefficients,
+    _from_rows.axes_that_vary,
+    _from_rows.held_out_sizes,
+    _from_rows.severities,
+    _from_rows.calibrators_under_shift,
+    _from_folders.epochs,
+    _from_folders.gradient_norms,
+    _from_folders.train_reliability,
+    _from_folders.max_logits,
+    _from_folders.predictions,
+)
+
+
+def draw_study(
+    study: Study, runs: Sequence[Run], root: Path, rows: pa.Table, to: Path, form: str = "svg"
+) -> list[Path]:
+    """Draw into the folder `to` what runs under `root` and their rows support, and say which files there are now.
+
+    Metrics are the study's: its first of calibration, its first of refinement, and accuracy. Rows are those of the
+    usual score, on the test set but where the shift is what varies. Of predictions the first seed of a method is shown.
+    """
+    to.mkdir(parents=True, exist_ok=True)
+    results = Results(study, runs, root, unfolded(rows))
+    written = []
+    for figures in FIGURES:
+        for name, figure in figures(results):
+            file = to / f"{re.sub(r'[^A-Za-z0-9_.=]+', '-', name)}.{form}"
+            with replacing(file) as stream:
+                figure.savefig(stream, format=form)
+            written.append(file)
+    return written
