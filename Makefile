@@ -3,15 +3,15 @@ PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint verify bench clean
+.PHONY: demo test lint verify bench docs pictures clean
 
 demo: .venv/installed
 	@mkdir -p demo
 	@$(BIN)/assay audit --json demo/audit.json --html demo/audit.html
 	@$(BIN)/assay compare --json demo/compare.json --html demo/compare.html
 	@$(BIN)/assay study run studies/quickstart.toml --out demo/runs --workers 2 --threads 1
-	@$(BIN)/assay study report studies/quickstart.toml --out demo/runs --to demo/study.md
-	@echo "demo/audit.html and demo/compare.html are pages to explore; demo/study.md holds the study's table."
+	@$(BIN)/assay study report studies/quickstart.toml --out demo/runs --to demo/study.md --html demo/study.html
+	@echo "demo/audit.html, demo/compare.html and demo/study.html are pages to explore; demo/study.md is the study's table."
 
 test: .venv/installed-dev lint
 	@sh tests/install_chromium.sh
@@ -33,6 +33,15 @@ bench: .venv-bench/installed
 		OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/$$bench.py || missed=1; \
 	done; exit $$missed
 
+# The documentation, in docs/_build/html; a warning is an error.
+docs: .venv/installed-docs
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -q -j 2 -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html is the documentation."
+
+# The pictures of README and documentation, from the embedded example and from the study that `make demo` runs.
+pictures: demo .venv/installed-docs
+	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures.py demo/runs docs/pictures
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -e '.[train]'
@@ -42,10 +51,14 @@ bench: .venv-bench/installed
 	$(INSTALL) -e '.[dev]'
 	@touch $@
 
+.venv/installed-docs: .venv/installed
+	$(INSTALL) -e '.[docs]'
+	@touch $@
+
 .venv-bench/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench demo
+	rm -rf .venv .venv-bench demo docs/_build

@@ -225,12 +225,12 @@ def export_command(
     threshold: float | None = None,
     output: str | None = None,
 ) -> None:
-    """Put a map and a threshold into an ONNX model, and check the result before it is written.
+    """Put a model, a map and a threshold into one ONNX file, and check the result before it is written.
 
     Parameters
     ----------
     model
-        An ONNX file that gives logits.
+        An ONNX file that gives logits, or the folder of a run of `assay train` or `assay study`.
     mapping
         A map, as `assay calibrate --save` writes it.
     out
@@ -242,9 +242,18 @@ def export_command(
     """
     from assay import deploy
 
-    loaded, example = maps.load(mapping), deploy.random_inputs(model)
-    deploy.calibrate_onnx(model, loaded, out, example=example, output=output, threshold=threshold)
-    Console().print(f"{out}: {loaded}; probabilities agree with torch on {len(next(iter(example.values())))} inputs")
+    loaded = maps.load(mapping)
+    if model.is_dir():
+        from assay.cli_train import kept_network
+
+        network, samples = kept_network(model)
+        deploy.export_onnx(network, loaded, out, example=samples, threshold=threshold, metadata={"run": model.name})
+        n = len(samples)
+    else:
+        example = deploy.random_inputs(model)
+        deploy.calibrate_onnx(model, loaded, out, example=example, output=output, threshold=threshold)
+        n = len(next(iter(example.values())))
+    Console().print(f"{out}: {loaded}; probabilities agree with torch on {n} inputs")
 
 
 @app.command(name="list")
@@ -262,11 +271,11 @@ def list_command(what: Literal["metrics", "calibrators", "recipes", "networks", 
 def _lines(what: str) -> dict[str, str]:
     from assay.data import DATA
     from assay.networks import NETWORKS
-    from assay.recipes import RECIPES
+    from assay.recipes import ABOUT
     from assay.scores import SCORES
 
     if what == "recipes":
-        return {name: f"{recipe.epochs} epochs, batches of {recipe.batch_size}" for name, recipe in RECIPES.items()}
+        return ABOUT
     tables: dict[str, dict[str, Any]] = {
         "calibrators": CALIBRATORS,
         "networks": NETWORKS,

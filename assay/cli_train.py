@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,15 @@ from typing import Annotated, Literal
 import torch
 from cyclopts import Parameter
 from rich.console import Console
+from torch import Tensor, nn
 
 from assay import evaluate
 from assay.arrays import InputError
-from assay.data import Cut, load
+from assay.data import Cut, batches, load
 from assay.networks import network as network_named
 from assay.predictions import Predictions
 from assay.recipes import recipe as recipe_named
-from assay.training import Hardware, Record, initialized, train
+from assay.training import Hardware, Record, initialized, load_weights, train
 
 SHOWN = ("accuracy", "ece", "auroc", "aurc")
 
@@ -112,3 +114,16 @@ def _summary(split: str, predictions: Predictions) -> str:
     values = evaluate(predictions)
     shown = "  ".join(f"{key} {values[key]:.4f}" for key in SHOWN)
     return f"{split:9}{len(predictions):>7,} samples  {shown}"
+
+
+def kept_network(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
+    """The network that a run of named data and network has kept, and some of its test samples."""
+    try:
+        names = json.loads((run / "run.json").read_text())["names"]
+    except (OSError, ValueError, KeyError) as problem:
+        raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
+    splits = load(names["data"])
+    made = initialized(network_named(names["network"]), splits.train, seed=0)
+    load_weights(made, run)
+    some = splits.test[torch.arange(min(n, len(splits.test)))]
+    return made.eval(), next(batches(some, len(some))).x

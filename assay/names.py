@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TypeVar
+from inspect import signature
+from typing import Any, TypeVar
 
 from assay.arrays import InputError
 
@@ -43,3 +44,12 @@ def found_or_imported(kind: str, name: str, table: Mapping[str, T], own: str) ->
     except (ImportError, AttributeError, ValueError) as problem:
         raise InputError(f"{kind} '{name}' cannot be imported: {problem}") from problem
     return imported
+
+
+def check_values(kind: str, function: Callable[..., Any], values: Iterable[str]) -> None:
+    """Refuse names of values that are no hyper-parameters, which are keyword-only, of the function."""
+    known = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for name in values:
+        if name not in known:
+            there = f"it has {', '.join(known)}" if known else "it has none"
+            raise InputError(f"no hyper-parameter '{name}' of this {kind}; {there}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import signature
 from typing import Any
 
 from torch import Tensor, nn
@@ -36,7 +35,7 @@ from assay.losses import (
     sb_ece_lb,
     with_secondary,
 )
-from assay.names import found
+from assay.names import check_values, found
 from assay.objectives import crl, cs_kd, every_node, mixup, of_loss, scheduled_focal, with_partners
 from assay.optim import SAM, by_epoch, cosine_then_swa, cyclical, multistep
 from assay.training import Keeper, Recipe, Start, averaged, best, last
@@ -103,8 +102,12 @@ def on_images(
 SETUPS: dict[str, Setup] = {
     # The code has 201 epochs and steps its schedule before each, so that the drops come an epoch earlier.
     "000": on_images(epochs=200, drops=(80, 130, 170), weight_decay=5e-4),
-    # Optimizer, weight decay and batch size are not printed. Label smoothing and focal loss drop to a tenth there.
+    "000_tiny": on_images(epochs=90, drops=(40, 70), weight_decay=5e-4),
+    # Optimizer, weight decay and batch size are not printed. Label smoothing and focal loss drop to a tenth.
     "001": on_images(epochs=300, drops=(150, 225), factor=0.2, weight_decay=5e-4),
+    "001_tenth": on_images(epochs=300, drops=(150, 225), weight_decay=5e-4),
+    # Seed 001's; its weight decay and batch size, which it does not print, are the usual ones.
+    "imagenet": on_images(epochs=100, drops=(30, 60, 90), weight_decay=1e-4, batch_size=256),
     "002": on_images(epochs=200, drops=(100, 150), weight_decay=1e-4, batch_size=512),
     # The drops, and the weight decay (l2 of 2e-4, twice that in the gradient), which the paper tunes, are those of the
     # public baseline of its authors; that has batches of 8 x 64 with four times the rate, Nesterov, and a warm-up.
@@ -181,11 +184,7 @@ def plain(setup: Setup, values: Values) -> Recipe:
 
 def _allowed(function: Callable[..., Any], own: Mapping[str, Any], values: Values) -> dict[str, Any]:
     """The recipe's own hyper-parameters, and over them the given ones, which must be the function's."""
-    known = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    for name in values:
-        if name not in known:
-            there = f"it has {', '.join(known)}" if known else "it has none"
-            raise InputError(f"no hyper-parameter '{name}' of this recipe; {there}")
+    check_values("recipe", function, values)
     return {**own, **values}
 
 
@@ -227,6 +226,7 @@ METHODS: dict[str, Method] = {
     "focal_000_as_coded": by(scheduled_focal, gammas=(0.0, 2.0), starts=(9 / 201,)),
     "focal_002_as_coded": minimizing(focal, gamma=3.0, detach_weight=True),
     "focal_scheduled": by(scheduled_focal, gammas=(5.0, 3.0, 2.0), starts=(100 / 350, 250 / 350)),
+    "focal_531": by(scheduled_focal, gammas=(5.0, 3.0, 1.0), starts=(100 / 350, 250 / 350)),
     "flsd53": minimizing(partial(focal_sample_wise, gammas=(5.0, 3.0), cuts=(0.19,))),  # .2 in the code
     "flsd532": minimizing(partial(focal_sample_wise, gammas=(5.0, 3.0, 2.0), cuts=(0.19, 0.5))),
     "inverse_focal": minimizing(inverse_focal, gamma=2.0),
@@ -250,6 +250,47 @@ METHODS: dict[str, Method] = {
     "swa_as_coded": lambda setup, values: averaging_from_scratch(plain(setup, values)),
     "fmfp_as_coded": lambda setup, values: averaging_from_scratch(sam(setup, values)),
 }
+
+
+PRIMARY_WORDS = {"": "cross-entropy", "focal_": "focal loss", "brier_": "the Brier loss"}
+SECONDARY_WORDS = {
+    "mmce": "weighted MMCE, a kernel's calibration error",
+    "avuc": "AvUC, accuracy against uncertainty",
+    "avuc_gs": "AvUC with its own gradient at the threshold",
+    "sb_ece": "SB-ECE, the soft-binned label-binned ECE",
+    "s_avuc": "S-AvUC, AvUC with a soft threshold",
+}
+ABOUT: dict[str, str] = {
+    "cross_entropy": "cross-entropy, the baseline",
+    "label_smoothing": "label smoothing: epsilon of the target spread over all classes",
+    "label_smoothing_of_others": "label smoothing: epsilon of the target spread over the other classes",
+    "focal": "focal loss: sure samples count less",
+    "focal_000_as_coded": "focal loss as in the code of seed 000: gamma 2 after nine epochs of cross-entropy",
+    "focal_002_as_coded": "focal loss as in the code of seed 002: no gradient through the weight",
+    "focal_scheduled": "focal loss whose gamma falls from 5 to 3 to 2",
+    "focal_531": "focal loss whose gamma falls from 5 to 3 to 1",
+    "flsd53": "focal loss with gamma 5 below a probability of .19 and 3 above",
+    "flsd532": "focal loss with gamma 5, 3 or 2 by the probability of the true class",
+    "inverse_focal": "inverse focal loss: sure samples count more",
+    "entropy": "cross-entropy less the entropy of the answer",
+    "l1": "cross-entropy and the L1 norm of the logits",
+    "brier": "the Brier loss: squared error of the probabilities",
+    **{
+        primary + name: f"{words} and {PRIMARY_WORDS[primary]}"
+        for primary in PRIMARIES
+        for name, words in SECONDARY_WORDS.items()
+    },
+    "mixup": "mixup: mixtures of two samples and of their labels",
+    "mixup_as_coded": "mixup with the alpha of seed 000's code",
+    "cs_kd": "self-distillation between samples of a class",
+    "crl": "correctness ranking: confidence ordered as samples were right in the past",
+    "sam": "sharpness-aware minimization of cross-entropy",
+    "swa": "weights averaged at the ends of cycles of the rate",
+    "fmfp": "SAM and averaged weights: flat minima for failure prediction",
+    "swa_as_coded": "weights averaged from scratch, as in the code of seed 000",
+    "fmfp_as_coded": "FMFP from scratch, as in the code of seed 000",
+}
+"""Every method in a line."""
 
 
 def recipe(name: str, values: Values | None = None) -> Recipe:

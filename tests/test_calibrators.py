@@ -188,6 +188,18 @@ def test_nll_is_not_worse_where_a_map_was_not_fitted(name, t):
     assert worse <= error
 
 
+@pytest.mark.parametrize("name", LIKELIHOOD)
+@pytest.mark.parametrize(
+    ("k", "seed"), [(5, 0), *(pytest.param(k, s, marks=pytest.mark.long) for k in (2, 5, 10) for s in (1, 2, 3))]
+)
+def test_on_calibrated_data_nll_stays_within_the_standard_error_of_what_it_is(name, k, seed):
+    """That of the estimate itself, as in the one-standard-error rule of Breiman et al. (1984), in every single draw."""
+    predictions = sampled(10_000, k, 1.0, seed=seed)
+    before, after = predictions.outcomes(), cross_validated(predictions, CALIBRATORS[name])
+    was, became = (nll(o, top_label=after.nll is None) for o in (before, after))
+    assert float(became.mean()) <= float(was.mean()) + float(was.std()) / 10_000**0.5
+
+
 def nll(outcomes: Outcomes, *, top_label: bool) -> torch.Tensor:
     c = outcomes.confidence
     return -c.where(outcomes.correct, 1 - c).log() if top_label else outcomes.nll

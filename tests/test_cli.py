@@ -15,6 +15,7 @@ from assay import Predictions, audit, cli, files, maps
 from assay.calibrators import CALIBRATORS
 from assay.deploy import export_onnx
 from assay.metrics import METRICS
+from assay.recipes import ABOUT, METHODS
 from assay.selective import choose_threshold
 
 
@@ -287,6 +288,24 @@ def test_export_puts_a_map_into_an_onnx_model(run, split, tmp_path):
     code, _, err = run("export", tmp_path / "bad.onnx", *words[2:])
     assert code == 2
     assert "is no ONNX model" in err
+
+
+def test_export_takes_the_network_of_a_run(run, tmp_path):
+    words = ["--data", "digits", "--network", "mlp", "--recipe", "cross_entropy", "--epochs", "1", "--n-train", "64"]
+    run("train", *words, "--out", tmp_path / "run")
+    run("calibrate", tmp_path / "run" / "held_out.npz", "--save", tmp_path / "map.json")
+    code, out, _ = run("export", tmp_path / "run", "--map", tmp_path / "map.json", "--out", tmp_path / "out.onnx")
+    assert code == 0
+    assert "probabilities agree with torch on 64 inputs" in " ".join(out.split())
+    code, _, err = run("export", tmp_path, "--map", tmp_path / "map.json", "--out", tmp_path / "no.onnx")
+    assert code == 2
+    assert "no run of" in err
+
+
+def test_list_recipes_explains_each(run):
+    _, out, _ = run("list", "recipes")
+    assert all(name in out for name in METHODS)
+    assert set(ABOUT) == set(METHODS)
 
 
 def test_list_calibrators_explains_each(run):

@@ -9,35 +9,32 @@ import signal
 import subprocess
 import sys
 import time
-from io import StringIO
-from math import nan
 from pathlib import Path
 from threading import Thread
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from rich.console import Console
-from scipy import stats
 
+from assay import files
 from assay.arrays import InputError
-from assay.report.tables import as_csv, grid, latex, markdown
+from assay.metrics import evaluate
 from assay.study import (
     Study,
     Summary,
     check,
-    cohens_d,
     execute,
     expand,
-    paired,
-    ranks,
+    has_rows,
     read_rows,
     read_study,
     run_local,
-    tables,
-    welch,
-    within_sem,
+    run_ray,
+    try_out,
+    tune,
 )
+from assay.study._tuning import _chosen
+from assay.training._recording import Recorder
 
 STUDIES = Path(__file__).parents[1] / "studies"
 SMALL = {
@@ -164,6 +161,9 @@ def test_a_truncated_file_costs_only_its_own_stage(file, finished, tmp_path):
     progress = run_local(small(), expand(small()), root, workers=1, threads=1)
     assert progress.done == 4
     assert rows_of(small(), root).equals(rows_of(small(), finished))
+    wider = small(metrics=["accuracy", "mce"])
+    assert run_local(wider, expand(wider), root, workers=1, threads=1).done == 4
+    assert len(rows_of(wider, root)) == 4 * 2 * 2
 
 
 def test_a_killed_worker_fails_alone_and_is_retried(tmp_path):
@@ -226,77 +226,6 @@ def test_a_run_that_raises_is_remembered_with_its_log(tmp_path):
     assert any("Diverged" in line for line in why["log"])
 
 
-A, B = Summary((1.0, 2.0, 4.0)), Summary((2.0, 2.5, 5.5))
-
-
-def test_statistics_match_scipy():
-    assert A.sd == pytest.approx(np.std(A.values, ddof=1))
-    assert A.sem == pytest.approx(stats.sem(A.values))
-    assert welch(A, B) == pytest.approx(stats.ttest_ind(A.values, B.values, equal_var=False).pvalue)
-    assert paired(A, B) == pytest.approx(stats.ttest_rel(A.values, B.values).pvalue)
-    assert cohens_d(A, B) == pytest.approx((A.mean - B.mean) / np.sqrt((A.sd**2 + B.sd**2) / 2))
-    assert ranks(np.array([0.1, 0.3, 0.1]), higher_is_better=False).tolist() == [1.5, 3, 1.5]
-
-
-def test_single_values_have_no_test():
-    assert np.isnan(welch(Summary((1.0,)), A))
-    assert np.isnan(Summary((1.0,)).sd)
-    assert welch(Summary((1.0, 1.0)), Summary((1.0, 1.0))) == 1
-    assert paired(Summary((1.0, 1.0)), Summary((2.0, 2.0))) == 0
-
-
-def test_the_error_within_conditions_ignores_what_conditions_differ_by():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(5, 4))
-    shifted = values + np.array([0, 10, 20, 30]) + rng.normal(size=(5, 1)) * 100
-    assert within_sem(values) == pytest.approx(within_sem(shifted))
-    # The mean square of the interaction, by the two-way table.
-    residual = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
-    assert within_sem(values) == pytest.approx(np.sqrt((residual**2).sum() / 12 / 5))
-
-
-def rows(values: dict[tuple[str, str, str], list[float]]) -> pa.Table:
-    records = [
-        {
-            "data": "d", "network": "n", "method": method, "n_train": None, "learning_rate": None, "weight_decay": None,
-            "seed": seed, "split": "test", "calibrator": calibrator, "held_out": 10, "score": "max_probability",
-            "metric": metric, "value": value,
-        }
-        for (method, calibrator, metric), found in values.items()
-        for seed, value in enumerate(found)
-    ]  # fmt: skip
-    return pa.Table.from_pylist(records)
-
-
-EXAMPLE = rows(
-    {
-        ("base", "none", "ece"): [0.10, 0.11, 0.12],
-        ("base", "none", "auroc"): [0.90, 0.91, 0.92],
-        ("smooth_one", "none", "ece"): [0.01, 0.02, 0.03],
-        ("smooth_one", "none", "auroc"): [0.70, 0.71, 0.72],
-    }
-)
-
-
-def test_a_table_marks_what_is_better_and_worse():
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
-    base, smooth = table.lines
-    assert (base.cells["ece"].word, base.cells["auroc"].best) == ("", True)
-    assert (smooth.cells["ece"].word, smooth.cells["auroc"].word) == ("better", "worse")
-    assert smooth.cells["ece"].best
-    assert smooth.cells["ece"].p_value == pytest.approx(
-        stats.ttest_ind([0.01, 0.02, 0.03], [0.10, 0.11, 0.12], equal_var=False).pvalue
-    )
-    assert base.cells["ece"].p_value == pytest.approx(nan, nan_ok=True)
-
-
-def test_tables_are_written_in_three_forms(tmp_path):
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
-    assert "| smooth_one | none | **2.00±1.00** ▲ | 71.00±1.00 ▼ |" in markdown(table)
-    assert r"smooth\_one & none & \textbf{2.00$\pm$1.00} $\blacktriangle$" in latex(table)
-    assert "d,n,test,smooth_one,none,ece,0.02,0.01" in as_csv([table]).replace("0.019999999999999997", "0.02")
-
-
 @pytest.mark.parametrize("file", sorted(STUDIES.rglob("*.toml")), ids=lambda file: file.stem)
 def test_every_study_of_the_seeds_can_be_read_and_expanded(file):
     runs = expand(read_study(file))
@@ -304,17 +233,139 @@ def test_every_study_of_the_seeds_can_be_read_and_expanded(file):
     assert all(run.built_recipe().epochs >= 1 for run in runs)
 
 
-def test_the_terminal_shows_every_name_and_number_in_80_columns():
-    metrics = ["accuracy", "ece", "auroc", "aurc", "e_aurc"]
-    cells = {
-        (method, calibrator, metric): [0.123, 0.456]
-        for method in ("cross_entropy", "label_smoothing")
-        for calibrator in ("none", "temperature_sb_ece_lb")
-        for metric in metrics
-    }
-    [table] = tables(rows(cells), baseline="cross_entropy", metrics=metrics)
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(grid(table))
-    shown = console.export_text()
-    assert "…" not in shown
-    assert all(word in shown for word in ("label_smoothing", "  temperature_sb_ece_lb", "28.95", "289.50", "±23.55"))
+def test_what_is_done_is_not_begun_again(finished, tmp_path):
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    for log in root.rglob("log.txt"):
+        log.unlink()
+    assert run_local(small(), expand(small()), root, workers=1, threads=1).done == 4
+    assert not list(root.rglob("log.txt"))
+
+
+def test_both_engines_give_the_same_rows(finished, tmp_path):
+    study = small(seeds=[0])
+    progress = run_ray(study, expand(study), tmp_path, workers=1, threads=1)
+    assert (progress.done, progress.failed) == (2, [])
+    assert rows_of(study, tmp_path).equals(rows_of(study, finished))
+    diverges = small(recipes=["cross_entropy"], seeds=[0], learning_rates=[1e30])
+    [run] = expand(diverges)
+    assert run_ray(diverges, [run], tmp_path, workers=1, threads=1).failed == [run]
+    assert "Diverged" in json.loads((tmp_path / run.folder / "failed.json").read_text())["ended"]
+
+
+LONG = {**SMALL, "seeds": [0], "recipes": ["cross_entropy"], "epochs": 400}
+
+
+def started(tmp_path, **changes: object) -> tuple[subprocess.Popen, Study]:
+    """A study under way in a process, its first run some epochs old."""
+    content = LONG | changes
+    (tmp_path / "s.toml").write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in content.items()))
+    words = [sys.executable, "-m", "assay", "study", "run", str(tmp_path / "s.toml"), "--threads", "1"]
+    process = subprocess.Popen(
+        [*words, "--out", str(tmp_path / "runs")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "runs").rglob("checkpoint.pt")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return process, Study(**content)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_study_that_is_asked_to_stop_says_how_to_go_on(sign, tmp_path):
+    process, study = started(tmp_path)
+    process.send_signal(sign)
+    said, _ = process.communicate(timeout=60)
+    assert "goes on from here" in said
+    assert process.returncode == 130
+    [run] = expand(study)
+    assert not has_rows(study, tmp_path / "runs" / run.folder)
+    assert not (tmp_path / "runs" / run.folder / "failed.json").is_file()
+
+
+def test_workers_leave_with_their_study(tmp_path):
+    process, study = started(tmp_path)
+    log = tmp_path / "runs" / expand(study)[0].folder / "log.txt"
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 30
+    while any(_is_child_writing(int(pid), log) for pid in os.listdir("/proc") if pid.isdigit()):
+        assert time.monotonic() < deadline, "a worker goes on without its study"
+        time.sleep(0.05)
+
+
+def test_calibrators_have_values_and_a_bound_is_fitted_on_what_it_is_judged_on(finished, tmp_path):
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    optimal = {"calibrator": "temperature_optimal_on_test", "metric": "ece"}
+    fixed = {"calibrator": "fixed_temperature", "t": [1.5, 2.0]}
+    wider = small(calibrators=["none", "temperature_ece", fixed, optimal], metrics=["ece", "temperature"])
+    run = expand(wider)[0]
+    execute(wider, run, root)
+    found = {(r["calibrator"], r["metric"]): r["value"] for r in read_rows([root / run.folder]).to_pylist()}
+    assert found["fixed_temperature,t=2.0", "temperature"] == 2
+    assert ("none", "temperature") not in found
+    name = "temperature_optimal_on_test,metric=ece"
+    assert found[name, "ece"] <= min(value for (_, metric), value in found.items() if metric == "ece")
+
+
+def scored(finished, tmp_path, score: object) -> dict[tuple[str, str, str], float]:
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    wider = small(scores=["max_probability", score], metrics=["auroc", "ece"])
+    execute(wider, expand(wider)[0], root)
+    found = read_rows([root / expand(wider)[0].folder]).to_pylist()
+    return {(row["score"], row["calibrator"], row["metric"]): row["value"] for row in found}
+
+
+def test_a_score_of_the_features_needs_no_training_again(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(Recorder, "watching", lambda *_: pytest.fail("an epoch is trained again"))
+    found = scored(finished, tmp_path, "trust_score")
+    assert ("trust_score", "none", "ece") not in found  # it is no probability
+    assert ("trust_score", "temperature", "auroc") not in found
+    assert 0.5 < found["trust_score", "none", "auroc"] < 1
+
+
+def test_a_score_may_be_trained(finished, tmp_path):
+    found = scored(finished, tmp_path, {"score": "confidnet", "epochs": 1, "fine_tuning": 1})
+    assert 0 < found["confidnet,epochs=1,fine_tuning=1", "none", "auroc"] < 1
+
+
+def test_values_are_chosen_in_turn_and_kept(tmp_path):
+    study = small(recipes=["cross_entropy", "label_smoothing"], seeds=[0], epochs=1, calibrators=["none"],
+                  tune={"epsilon": [0.0, 0.9], "weight_decay": [1e-4, 10.0]})  # fmt: skip
+    batches = []
+
+    def run_all(runs):
+        batches.append([run.method for run in runs])
+        for run in runs:
+            execute(study, run, tmp_path)
+
+    found = tune(study, tmp_path, run_all)
+    [plain, smooth] = found.best["digits", "mlp"]
+    kept = dict(smooth.values)["epsilon"]
+    assert batches[0] == ["label_smoothing,epsilon=0.0", "label_smoothing,epsilon=0.9"]
+    assert batches[1][:2] == ["cross_entropy,weight_decay=0.0001", "cross_entropy,weight_decay=10.0"]
+    assert batches[1][2:] == [f"label_smoothing,epsilon={kept},weight_decay={w}" for w in (1e-4, 10.0)]
+    assert dict(plain.values) == {"weight_decay": 1e-4}  # a decay of 10 leaves nothing of the weights
+    trial = next(trial for trial in found.trials if trial.method == "label_smoothing,epsilon=0.0")
+    run = expand(small(recipes=[{"recipe": "label_smoothing", "epsilon": 0.0}], seeds=[0], epochs=1))[0]
+    assert trial.error.mean == float(evaluate(files.read(tmp_path / run.folder / "held_out.npz"))["ece"])
+
+
+def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
+    def judged(accuracy: float, error: float) -> tuple[Summary, Summary]:
+        return Summary((accuracy,)), Summary((error,))
+
+    values = {(("b", 1),): judged(0.90, 0.10), (("b", 2),): judged(0.895, 0.05), (("b", 3),): judged(0.88, 0.01)}
+    assert _chosen(values, 0.01) == (("b", 2),)
+    assert _chosen(values, 1.0) == (("b", 3),)
+    assert _chosen(values, 0.0) == (("b", 1),)
+
+
+def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
+    assert list(try_out(small(recipes=["cross_entropy", "fmfp", "crl", "cs_kd"]))) == []
+    problems = list(try_out(small(data=["cifar10", "digits"], networks=["resnet8"], recipes=["mixup"])))
+    assert len(problems) == 2
+    assert "cifar10" in problems[0]
+    assert "resnet8" in problems[1]

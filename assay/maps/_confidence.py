@@ -72,7 +72,8 @@ class Logistic(ConfidenceMap):
         return torch.sigmoid(up - down + self.m).to(confidence.dtype)
 
     def __str__(self) -> str:
-        return f"sigmoid({self.a:.3g} ln c - {self.b:.3g} ln(1 - c) {self.m:+.3g})"
+        sign = "-" if self.m < 0 else "+"
+        return f"sigmoid({self.a:.3g} ln c - {self.b:.3g} ln(1 - c) {sign} {abs(self.m):.3g})"
 
 
 @dataclass(frozen=True, eq=False)

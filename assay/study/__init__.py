@@ -1,33 +1,50 @@
 """Studies: recipes x calibrators x scores over data sets, networks and seeds, resumable, with statistics."""
 
-from assay.study._checking import check
+from assay.study._checking import check, try_out
+from assay.study._engine import FAILED, Progress, state
 from assay.study._execute import execute
-from assay.study._local import FAILED, Progress, run_local
-from assay.study._rows import read_rows, write_rows
+from assay.study._local import run_local
+from assay.study._named import Named
+from assay.study._published import Beside, published_beside
+from assay.study._ray import run_ray
+from assay.study._rows import has_rows, read_rows, write_rows
 from assay.study._run import Run, expand
-from assay.study._statistics import Summary, cohens_d, paired, ranks, welch, within_sem
+from assay.study._statistics import Summary, cohens_d, holm, paired, ranks, welch, within_sem
 from assay.study._study import Study, read_study
-from assay.study._table import Cell, Line, Table, tables
+from assay.study._table import Cell, Line, Table, better, tables
+from assay.study._tuning import Trial, Tuned, tune
 
 __all__ = [
     "FAILED",
+    "Beside",
     "Cell",
     "Line",
+    "Named",
     "Progress",
     "Run",
     "Study",
     "Summary",
     "Table",
+    "Trial",
+    "Tuned",
+    "better",
     "check",
     "cohens_d",
     "execute",
     "expand",
+    "has_rows",
+    "holm",
     "paired",
+    "published_beside",
     "ranks",
     "read_rows",
     "read_study",
     "run_local",
+    "run_ray",
+    "state",
     "tables",
+    "try_out",
+    "tune",
     "welch",
     "within_sem",
     "write_rows",

@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import torch
 
 from assay.arrays import InputError
-from assay.data import Cut, Splits, batches, load
+from assay.data import Cut, Samples, Splits, batches, load
 from assay.networks import build, network
 from assay.study._run import Run, expand
 from assay.study._study import Study
+from assay.training import NOTHING, Hardware, initialized, train
+
+FEW = 8  # samples of a step that is a trial
 
 
 def check(study: Study) -> list[Run]:
     """The runs of the study, once its data are found, its networks fit them and its recipes can be built."""
+    runs = _buildable(study)
+    for data, cut in _cuts(runs):
+        _check_fit(study, data, load(data, cut=cut))
+    return runs
+
+
+def try_out(study: Study) -> Iterator[str]:
+    """Everything that is wrong with the study, after one step of each recipe on each kind of data that is there."""
+    runs = _buildable(study)
+    for data, cut in _cuts(runs):
+        try:
+            splits = load(data, cut=cut)
+            _check_fit(study, data, splits)
+        except InputError as problem:
+            yield str(problem)
+            continue
+        for run in {run.method: run for run in reversed(runs) if run.data == data}.values():
+            try:
+                _step(run, splits)
+            except (InputError, RuntimeError, ValueError) as problem:
+                yield f"{run.method} on {data}: {problem}"
+
+
+def _buildable(study: Study) -> list[Run]:
     runs = expand(study)
     if not any(run.method == (study.baseline or runs[0].method) for run in runs):
         methods = ", ".join(dict.fromkeys(run.method for run in runs))
         raise InputError(f"the baseline '{study.baseline}' is none of the methods: {methods}")
     for run in {(run.recipe, run.values): run for run in runs}.values():
-        run.built_recipe()
-    for cut in {(run.data, run.held_out, run.n_train) for run in runs}:
-        splits = load(cut[0], cut=Cut(*cut[1:]))
-        _check_sizes(study, splits, cut[0])
-        for name in study.networks:
-            _check_network(name, splits, cut[0])
+        run.record.refuse_beyond(run.built_recipe().epochs)
     return runs
 
 
-def _check_sizes(study: Study, splits: Splits, data: str) -> None:
+def _cuts(runs: list[Run]) -> list[tuple[str, Cut]]:
+    """Data sets, each divided in every way that the study has."""
+    found = dict.fromkeys((run.data, run.held_out, run.n_train) for run in runs)
+    return [(data, Cut(held_out, n_train)) for data, held_out, n_train in found]
+
+
+def _check_fit(study: Study, data: str, splits: Splits) -> None:
     most = max(size or 0 for size in study.held_out_sizes)
     if most > len(splits.held_out):
         raise InputError(f"calibrators cannot be given {most} samples: {data} has {len(splits.held_out)} held out")
@@ -35,6 +66,8 @@ def _check_sizes(study: Study, splits: Splits, data: str) -> None:
     if missing:
         there = ", ".join(list(splits.shifts)[:5])
         raise InputError(f"{data} has no shift '{missing[0]}'; there are {there}, ... ({len(splits.shifts)} in all)")
+    for name in study.networks:
+        _check_network(name, splits, data)
 
 
 def _check_network(name: str, splits: Splits, data: str) -> None:
@@ -51,3 +84,15 @@ def _check_network(name: str, splits: Splits, data: str) -> None:
         raise InputError(
             f"network '{name}' does not fit {data}, samples of shape {list(x.shape[1:])}: {reason}"
         ) from problem
+
+
+def _step(run: Run, splits: Splits) -> None:
+    """Train on a few samples, two epochs of one step, since some recipes begin with another's first epoch."""
+    few = Splits(_few(splits.train), _few(splits.held_out), _few(splits.test))
+    made = initialized(network(run.network), few.train, seed=run.seed)
+    short = replace(run.built_recipe(), epochs=2, batch_size=FEW)
+    train(made, few, short, seed=run.seed, record=NOTHING, hardware=Hardware("cpu"))
+
+
+def _few(samples: Samples) -> Samples:
+    return samples[torch.arange(min(FEW, len(samples)))]

@@ -10,10 +10,12 @@ from assay.arrays import InputError
 from assay.data import Cut, Splits, load
 from assay.files import replacing
 from assay.networks import network
+from assay.study._named import Named
 from assay.study._rows import write_rows
 from assay.study._run import Run
+from assay.study._scores import LEARNED, learn_score, read_score, write_score
 from assay.study._study import Study
-from assay.training import Hardware, Record, initialized, predict, train
+from assay.training import Hardware, initialized, predict, train
 
 DONE = "done"
 
@@ -21,24 +23,34 @@ DONE = "done"
 def execute(study: Study, run: Run, root: Path, *, hardware: Hardware = Hardware()) -> None:  # noqa: B008 (frozen)
     """Train unless that is done, predict what is missing, and write the rows."""
     folder = root / run.folder
-    splits = _data(run.data, Cut(run.held_out, run.n_train))
-    wanted = ["held_out", "test", *study.shifts]
-    if not (folder / DONE).is_file() or any(not _whole(folder / f"{split}.npz") for split in wanted):
-        _train_and_predict(study, run, splits, folder, hardware)
+    splits = ("test", *study.shifts)
+    scores = [score for score in study.scores_in_full if score.name in LEARNED]
+    wanted = ("held_out", *splits, *(["train"] if study.train_predictions else []))
+    files_there = (folder / DONE).is_file() and all(_whole(folder / f"{split}.npz") for split in wanted)
+    if not files_there or any(read_score(score, folder, splits) is None for score in scores):
+        _train_and_predict(study, run, folder, hardware, scores)
     write_rows(study, run, folder)
 
 
-def _train_and_predict(study: Study, run: Run, splits: Splits, folder: Path, hardware: Hardware) -> None:
+def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware, scores: list[Named]) -> None:
+    splits = _data(run.data, Cut(run.held_out, run.n_train))
     made = initialized(network(run.network), splits.train, seed=run.seed)
     names = {"data": run.data, "network": run.network}
     trained = train(
-        made, splits, run.built_recipe(), seed=run.seed, out=folder, record=Record(), hardware=hardware, names=names
+        made, splits, run.built_recipe(), seed=run.seed, out=folder, record=run.record, hardware=hardware, names=names
     )
-    for shift in study.shifts:
-        file = folder / f"{shift}.npz"
+    more = dict(splits.shifts) | {"train": lambda: splits.train}
+    for split in (*study.shifts, *(["train"] if study.train_predictions else [])):
+        file = folder / f"{split}.npz"
         if not _whole(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-            files.write(predict(trained.network, splits.shifts[shift]()), file)
+            files.write(predict(trained.network, more[split]()), file)
+    for score in scores:
+        if read_score(score, folder, ("test", *study.shifts)) is None:
+            scorer = learn_score(score, trained.network, splits, seed=run.seed, hardware=hardware)
+            values = {"test": scorer(splits.test)}
+            values |= {shift: scorer(splits.shifts[shift]()) for shift in study.shifts}
+            write_score(score, values, folder)
     with replacing(folder / DONE) as stream:
         stream.write(b"")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -11,34 +10,19 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
 
-from assay.files import replacing
+from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
 from assay.training import Hardware
-
-FAILED = "failed.json"
-LOG = "log.txt"
-TAIL = 20  # lines of a log that a failure is remembered by
-
-
-@dataclass
-class Progress:
-    """How far a study has come."""
-
-    waiting: int
-    done: int = 0
-    failed: list[Run] = field(default_factory=list)
-    running: dict[Run, float] = field(default_factory=dict)  # since when
-    seconds: list[float] = field(default_factory=list)  # that finished runs took
 
 
 def run_local(
@@ -51,11 +35,12 @@ def run_local(
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
-    """Run all, so many at a time; without a number of threads those of the machine are shared out among them."""
+    """Run all that are not done, so many at a time; unless said, the machine's threads are shared out among them."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["assay.study._local", "lightning.fabric"])
     share = threads or max((os.cpu_count() or 1) // workers, 1)
-    waiting, progress = deque(runs), Progress(len(runs))
+    waiting = deque(not_done(study, runs, root))
+    progress = Progress(len(waiting), done=len(runs) - len(waiting))
     processes: dict[Any, tuple[ForkServerProcess, Run]] = {}
     try:
         while waiting or processes:
@@ -75,7 +60,7 @@ def run_local(
                     progress.done += 1
                 else:
                     progress.failed.append(run)
-                    _remember(root / run.folder, process.exitcode)
+                    remember(root / run.folder, _ended(process.exitcode))
     finally:
         for process, _ in processes.values():  # what they have finished of their epochs is on disk
             process.terminate()
@@ -86,7 +71,8 @@ def run_local(
 
 
 def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> None:
-    """One run, its output in a log of its own."""
+    """One run, its output in a log of its own; it ends with the study, however that ends."""
+    Thread(target=_leave_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     folder = root / run.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,10 +89,12 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware)
         os._exit(1)
 
 
-def _remember(folder: Path, code: int | None) -> None:
-    """Write down why a run failed: how its process ended and the tail of its log."""
-    log = folder / LOG
-    tail = log.read_text(errors="replace").splitlines()[-TAIL:] if log.is_file() else []
-    how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-    with replacing(folder / FAILED) as stream:
-        stream.write(json.dumps({"ended": how, "log": tail}, indent=1).encode())
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a child has one"
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _ended(code: int | None) -> str:
+    return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"

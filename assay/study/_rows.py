@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assay import files
-from assay.calibrators import CALIBRATORS
 from assay.files import replacing
-from assay.maps import Map, apply
-from assay.metrics import evaluate
+from assay.maps import Temperature, apply
+from assay.metrics import Floats, evaluate
 from assay.predictions import Outcomes, Predictions
 from assay.scores import SCORES, outcomes_by
+from assay.study._corrections import correction
+from assay.study._named import Named
 from assay.study._run import Run
-from assay.study._study import UNCHANGED, Study
+from assay.study._scores import LEARNED, read_score
+from assay.study._shifts import with_means
+from assay.study._study import PLAIN, TEMPERATURE, Study
 
 FILE = "rows.parquet"
-PLAIN = "max_probability"  # the score that maps of the confidence are about
 KEYS = ("data", "network", "method", "n_train", "learning_rate", "weight_decay", "seed")
 SCHEMA = pa.schema(
     [
@@ -40,39 +43,44 @@ SCHEMA = pa.schema(
 
 def write_rows(study: Study, run: Run, folder: Path) -> None:
     """Compute every number that the study asks of the run, unless just these are there already."""
-    asked = _asked(study)
-    if _computed(folder / FILE) == asked:
+    if has_rows(study, folder):
         return
-    held_out = _predictions(folder / "held_out.npz")
-    splits = {name: _predictions(folder / f"{name}.npz") for name in ("test", *study.shifts)}
-    found = list(_values(study, held_out, splits))
+    found = with_means(_values(study, folder))
     point = [getattr(run, name) for name in KEYS]
     columns = zip(*[(*point, *row) for row in found], strict=True)
     table = pa.table(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
     )
     with replacing(folder / FILE) as stream:
-        pq.write_table(table.replace_schema_metadata({"asked": asked}), stream)
+        asked = table.replace_schema_metadata({"asked": _asked(study)})
+        pq.write_table(asked, stream, use_dictionary=False, write_statistics=False)  # a small file, read fast
+
+
+def has_rows(study: Study, folder: Path) -> bool:
+    """Whether a run is done: its numbers are there, just those that the study asks for."""
+    try:
+        metadata = pq.read_schema(folder / FILE).metadata or {}
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return bool(metadata.get(b"asked", b"").decode() == _asked(study))
 
 
 def read_rows(folders: Sequence[Path]) -> pa.Table:
     """The rows of all runs that have some, one table."""
-    tables = [pq.read_table(folder / FILE, schema=SCHEMA) for folder in folders if (folder / FILE).is_file()]
-    return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(_read, folders))
+    return pa.concat_tables([SCHEMA.empty_table(), *(table for table in found if table is not None)])
+
+
+def _read(folder: Path) -> pa.Table | None:
+    """Without metadata; of thousands of small files a plain reader costs a third of `read_table`."""
+    file = folder / FILE
+    return pq.ParquetFile(file).read(use_threads=False).replace_schema_metadata() if file.is_file() else None
 
 
 def _asked(study: Study) -> str:
-    names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes")
+    names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
     return json.dumps({name: getattr(study, name) for name in names})
-
-
-def _computed(file: Path) -> str:
-    """What the rows in a file were computed for; nothing where it cannot be read."""
-    try:
-        asked: bytes = (pq.read_schema(file).metadata or {}).get(b"asked", b"")
-    except (OSError, pa.ArrowInvalid):
-        return ""
-    return asked.decode()
 
 
 def _predictions(file: Path) -> Predictions:
@@ -81,28 +89,37 @@ def _predictions(file: Path) -> Predictions:
     return found
 
 
-def _values(
-    study: Study, held_out: Predictions, splits: dict[str, Predictions]
-) -> Iterator[tuple[str, str, int, str, str, float]]:
+def _values(study: Study, folder: Path) -> Iterator[tuple[str, str, int, str, str, float]]:
     """(split, calibrator, held-out samples, score, metric, value)."""
+    held_out = _predictions(folder / "held_out.npz")
+    splits = {name: _predictions(folder / f"{name}.npz") for name in ("test", *study.shifts)}
+    learned = {s: read_score(s, folder, splits) or {} for s in study.scores_in_full if s.name in LEARNED}
     for size in study.held_out_sizes:
         fit_on = held_out if size is None else held_out[:size]
-        for name in study.calibrators:
-            mapping = None if name == UNCHANGED else CALIBRATORS[name](fit_on)
+        for calibrator in study.corrections:
+            fitted = correction(calibrator, fit_on)
             for split, predictions in splits.items():
-                for score in study.scores:
-                    for metric, value in _measured(mapping, predictions, score, study.metrics):
-                        yield split, name, len(fit_on), score, metric, value
+                mapping = fitted(predictions)
+                after = predictions if mapping is None else apply(mapping, predictions)
+                for score in study.scores_in_full:
+                    column = learned[score][split] if score in learned else None
+                    if column is not None and mapping is not None:
+                        continue  # what is learned apart from the logits is the same whatever becomes of them
+                    for metric, value in _measured(after, score, column, study.metrics):
+                        yield split, str(calibrator), len(fit_on), str(score), metric, value
+                if TEMPERATURE in study.metrics and isinstance(mapping, Temperature):
+                    yield split, str(calibrator), len(fit_on), PLAIN, TEMPERATURE, mapping.t
 
 
 def _measured(
-    mapping: Map | None, predictions: Predictions, score: str, wanted: Sequence[str]
+    after: Predictions | Outcomes, score: Named, column: Floats | None, wanted: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
-    after: Predictions | Outcomes = predictions if mapping is None else apply(mapping, predictions)
-    if score != PLAIN:
+    if column is not None:
+        after = Outcomes.from_scores(column, after.outcomes().correct, is_probability=False)
+    elif score.name != PLAIN:
         if isinstance(after, Outcomes):
             return  # a map of the confidence knows no other score
-        after = outcomes_by(SCORES[score], after)
+        after = outcomes_by(SCORES[score.name], after)
     values: dict[str, Any] = evaluate(after)
     for metric in wanted:
         if metric in values:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +14,12 @@ from torch.optim import Optimizer
 from assay.arrays import InputError
 from assay.recipes import Value
 from assay.recipes import recipe as recipe_named
-from assay.study._study import Study
-from assay.training import Recipe
+from assay.study._named import Named
+from assay.study._study import RATES, Study
+from assay.training import Recipe, Record
+
+RECORD = Record()
+OPTIMIZER_NAMES = {"learning_rate": "lr", "weight_decay": "weight_decay"}
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,12 @@ class Run:
     weight_decay: float | None = None
     n_train: int | None = None
     held_out: int | None = None
+    record: Record = RECORD  # what is written down on the way, which cannot be had later
 
     @property
     def method(self) -> str:
         """The recipe, and what of it differs from its own."""
-        return ",".join([self.recipe, *(f"{name}={value}" for name, value in self.values)])
+        return str(Named(self.recipe, self.values))
 
     @property
     def folder(self) -> Path:
@@ -51,19 +56,22 @@ class Run:
             lr=self.learning_rate,
             wd=self.weight_decay,
             augment=None if self.augment else "off",
+            record=None if self.record == RECORD else sha256(repr(self.record).encode()).hexdigest()[:8],
         )
         return Path(data, self.network.replace(":", "."), method, str(self.seed))
 
     def built_recipe(self) -> Recipe:
-        """The recipe that the run trains by."""
-        found = recipe_named(self.recipe, dict(self.values))
+        """The recipe that the run trains by; a rate or decay of the recipe goes before those of the study."""
+        rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
+        rates |= {name: float(value) for name, value in self.values if name in RATES}
+        own = recipe_named(self.recipe, {name: value for name, value in self.values if name not in RATES})
+        found = _with_rates(own, {OPTIMIZER_NAMES[name]: rate for name, rate in rates.items() if rate is not None})
         return replace(
             found,
             name=self.method,
             epochs=found.epochs if self.epochs is None else self.epochs,
             batch_size=found.batch_size if self.batch_size is None else self.batch_size,
             augment=self.augment,
-            optimizer=_with_rates(found, self.learning_rate, self.weight_decay),
         )
 
 
@@ -73,7 +81,7 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
         study.seeds,
         study.data,
         study.networks,
-        _methods(study),
+        study.methods,
         study.n_train,
         study.learning_rates,
         study.weight_decays,
@@ -82,8 +90,8 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
         Run(
             data,
             network,
-            name,
-            values,
+            method.name,
+            method.values,
             seed,
             study.epochs,
             study.batch_size,
@@ -92,27 +100,13 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
             weight_decay,
             n_train,
             study.held_out,
+            study.record,
         )
-        for seed, data, network, (name, values), n_train, learning_rate, weight_decay in axes
+        for seed, data, network, method, n_train, learning_rate, weight_decay in axes
     ]
     if len(set(runs)) < len(runs):
         raise InputError("the study has the same run twice")
     return [run for run in runs if fnmatch(str(run.folder), f"*{only}*")]
-
-
-def _methods(study: Study) -> list[tuple[str, tuple[tuple[str, Value], ...]]]:
-    """Recipes, each with every combination of the values that it is given."""
-    methods: list[tuple[str, tuple[tuple[str, Value], ...]]] = []
-    for entry in study.recipes:
-        if isinstance(entry, str):
-            methods.append((entry, ()))
-            continue
-        axes = {
-            name: value if isinstance(value, list) else [value] for name, value in entry.items() if name != "recipe"
-        }
-        for values in product(*axes.values()):
-            methods.append((str(entry["recipe"]), tuple(zip(axes, values, strict=True))))
-    return methods
 
 
 def _named(first: str, **more: object) -> str:
@@ -121,19 +115,16 @@ def _named(first: str, **more: object) -> str:
     )
 
 
-def _with_rates(
-    recipe: Recipe, learning_rate: float | None, weight_decay: float | None
-) -> Callable[[nn.Module], Optimizer]:
-    """The recipe's optimizer with another rate or decay."""
-    changed = {"lr": learning_rate, "weight_decay": weight_decay}
-    given = {name: value for name, value in changed.items() if value is not None}
-    if not given:
-        return recipe.optimizer
+def _with_rates(recipe: Recipe, rates: dict[str, float]) -> Recipe:
+    """The recipe, and the one that it starts from, with another rate or decay."""
+    if not rates:
+        return recipe
 
     def optimizer(network: nn.Module) -> Optimizer:
         made = recipe.optimizer(network)
         for group in made.param_groups:
-            group.update(given)
+            group.update(rates)
         return made
 
-    return optimizer
+    start = recipe.start and replace(recipe.start, recipe=_with_rates(recipe.start.recipe, rates))
+    return replace(recipe, optimizer=optimizer, start=start)

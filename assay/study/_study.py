@@ -10,15 +10,21 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from assay.arrays import InputError
-from assay.calibrators import CALIBRATORS
 from assay.data import loader
 from assay.metrics import METRICS
 from assay.names import found, hint
 from assay.networks import network
+from assay.published import SOURCES
 from assay.recipes import Value, recipe
-from assay.scores import SCORES
+from assay.study._corrections import UNCHANGED, check_correction
+from assay.study._named import Entry, Named, each
+from assay.study._scores import check_score
+from assay.study._shifts import corruptions_like
+from assay.training import Record
 
-UNCHANGED = "none"
+PLAIN = "max_probability"  # the score that maps of the confidence are about
+RATES = ("learning_rate", "weight_decay")  # which a recipe may also have as values of its own
+TEMPERATURE = "temperature"  # what a calibrator found: no metric, but the seeds tabulate it
 
 
 class Study(BaseModel):
@@ -30,7 +36,7 @@ class Study(BaseModel):
     question: str = ""  # what the study is to tell, in a sentence
     data: list[str] = Field(min_length=1)
     networks: list[str] = Field(min_length=1)
-    recipes: list[str | dict[str, Value | list[Value]]] = Field(min_length=1)
+    recipes: list[Entry] = Field(min_length=1)
     seeds: list[int] = Field(min_length=1)
     epochs: int | None = None  # None: the recipe's own
     batch_size: int | None = None
@@ -40,27 +46,61 @@ class Study(BaseModel):
     n_train: list[int | None] = [None]  # None: all
     held_out: int | None = None  # samples held out for calibration; None: a tenth
     held_out_sizes: list[int | None] = [None]  # of these the calibrators are given so many; None: all
-    calibrators: list[str] = [UNCHANGED]
-    scores: list[str] = ["max_probability"]
-    shifts: list[str] = []
+    calibrators: list[Entry] = [UNCHANGED]
+    scores: list[Entry] = [PLAIN]
+    shifts: list[str] = []  # names, or patterns as *_3 (made here) and cifar10_c/* (read): all of the 15 corruptions
     metrics: list[str] = ["accuracy", "ece", "auroc", "aurc", "e_aurc", "nll"]
     baseline: str = ""  # the recipe that the others are compared with; by default the first
+    tune: dict[str, list[Value]] = {}  # values of hyper-parameters to choose among, one parameter after the other
+    record: Record = Record()  # what is written down of each epoch
+    train_predictions: bool = False  # keep those on the training set too, for what is learned when (seed 002, fig 5)
+    published: list[str] = []  # tables of the seeds to stand beside ours, as 000/2
+    stands_for: dict[str, str] = {}  # of our names that the paper does not have, the one whose figures stand beside
     assumed: list[str] = []  # values that the paper leaves unsaid
+
+    @field_validator("shifts")
+    @classmethod
+    def _all_that_fit(cls, patterns: list[str]) -> list[str]:
+        return list(dict.fromkeys(name for pattern in patterns for name in corruptions_like(pattern)))
+
+    @property
+    def methods(self) -> list[Named]:
+        """Recipes with their values."""
+        return each("recipe", self.recipes)
+
+    @property
+    def corrections(self) -> list[Named]:
+        """Calibrators with their values."""
+        return each("calibrator", self.calibrators)
+
+    @property
+    def scores_in_full(self) -> list[Named]:
+        """Scores with their values."""
+        return each("score", self.scores)
 
     @field_validator("calibrators")
     @classmethod
-    def _known_calibrators(cls, names: list[str]) -> list[str]:
-        return [_known("calibrator", name, [UNCHANGED, *CALIBRATORS]) for name in names]
+    def _known_calibrators(cls, entries: list[Entry]) -> list[Entry]:
+        for calibrator in each("calibrator", entries):
+            check_correction(calibrator)
+        return entries
 
     @field_validator("scores")
     @classmethod
-    def _known_scores(cls, names: list[str]) -> list[str]:
-        return [_known("score", name, SCORES) for name in names]
+    def _known_scores(cls, entries: list[Entry]) -> list[Entry]:
+        for score in each("score", entries):
+            check_score(score)
+        return entries
 
     @field_validator("metrics")
     @classmethod
     def _known_metrics(cls, names: list[str]) -> list[str]:
-        return [_known("metric", name, METRICS) for name in names]
+        return [_known("metric", name, [*METRICS, TEMPERATURE]) for name in names]
+
+    @field_validator("published")
+    @classmethod
+    def _known_tables(cls, names: list[str]) -> list[str]:
+        return [_known("published table", name, [f"{s.seed}/{s.table}" for s in SOURCES]) for name in names]
 
     @field_validator("data")
     @classmethod
@@ -78,12 +118,9 @@ class Study(BaseModel):
 
     @field_validator("recipes")
     @classmethod
-    def _known_recipes(cls, entries: list[str | dict[str, Value | list[Value]]]) -> list[Any]:
-        for entry in entries:
-            if isinstance(entry, str):
-                recipe(entry)
-            elif "recipe" not in entry:
-                raise InputError(f"a recipe with values names it: {{ recipe = ..., ... }}, got {entry}")
+    def _known_recipes(cls, entries: list[Entry]) -> list[Entry]:
+        for method in each("recipe", entries):
+            recipe(method.name, {name: value for name, value in method.values if name not in RATES})
         return entries
 
 

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from assay.metrics import METRICS
-from assay.study._statistics import Summary, welch
+from assay.published import Figure
+from assay.study._published import Beside, nothing
+from assay.study._statistics import Summary, holm, welch
 
 POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out", "score")
+ALWAYS = ("data", "network", "split")  # of the point, told also where they do not vary
+CELL = ("method", "calibrator", "metric")
+
+Test = Callable[[Summary, Summary], float]
+Key = tuple[str, str, str]  # method, calibrator, metric
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Seeds' values of one metric, and how they stand against the baseline's."""
+    """Seeds' values of one metric, and how they stand against the baseline's and a paper's."""
 
     summary: Summary
     p_value: float  # nan for the baseline itself
     word: str  # better, worse, or nothing
     best: bool
+    published: Figure | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the published."""
+        return None if self.published is None else self.summary.mean - self.published.mean
 
 
 @dataclass(frozen=True)
@@ -49,74 +64,110 @@ def tables(
     *,
     baseline: str,
     metrics: Sequence[str],
-    test: Callable[[Summary, Summary], float] = welch,
+    test: Test = welch,
     level: float = 0.05,
+    corrected: bool = False,
+    beside: Beside = nothing,
 ) -> list[Table]:
     """One table for each point of the axes that are no method, calibrator or metric.
 
     A method is compared with the baseline under the same calibrator, and a calibrator of the baseline with none.
+    With `corrected` the p-values of each metric in a table are Holm's. `beside` finds published figures.
     """
-    columns = rows.to_pydict()
-    values: dict[tuple[Any, ...], dict[tuple[str, str, str], dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    points = zip(*(columns[name] for name in POINT), strict=True)
-    keys = zip(columns["method"], columns["calibrator"], columns["metric"], strict=True)
-    for point, key, seed, value in zip(points, keys, columns["seed"], columns["value"], strict=True):
-        values[point][key][seed] = value
-    varies = [
-        i for i, name in enumerate(POINT) if name in ("data", "network", "split") or len({p[i] for p in values}) > 1
-    ]
+    points: dict[tuple[Any, ...], dict[Key, Summary]] = {}
+    for (*where, method, calibrator, metric), summary in _cells(rows):
+        points.setdefault(tuple(where), {})[method, calibrator, metric] = summary
+    varies = [i for i, name in enumerate(POINT) if name in ALWAYS or len({point[i] for point in points}) > 1]
     found = []
-    for point, cells in values.items():
-        shown = {POINT[i]: point[i] for i in varies}
-        found.append(
-            _table(shown, {key: _summary(by_seed) for key, by_seed in cells.items()}, baseline, metrics, test, level)
-        )
+    for point, cells in points.items():
+        full = dict(zip(POINT, point, strict=True))
+        compared = _compared(cells, baseline, metrics, test, corrected)
+        lines = [
+            Line(
+                method,
+                calibrator,
+                {
+                    metric: Cell(
+                        cells[method, calibrator, metric],
+                        p,
+                        _word(metric, difference) if p < level else "",
+                        best=best,
+                        published=beside(full, method, calibrator, metric),
+                    )
+                    for metric, (p, difference, best) in line.items()
+                },
+            )
+            for (method, calibrator), line in compared.items()
+        ]
+        known = tuple(metric for metric in metrics if any(metric in line.cells for line in lines))
+        found.append(Table({POINT[i]: point[i] for i in varies}, known, tuple(lines), baseline))
     return found
 
 
-def _summary(by_seed: dict[int, float]) -> Summary:
-    return Summary(tuple(by_seed[seed] for seed in sorted(by_seed)))
+def better(metric: str) -> str:
+    """Whether higher or lower is better; - for what is no metric, as a temperature."""
+    return METRICS[metric].better if metric in METRICS else "-"
 
 
-def _table(
-    point: dict[str, Any],
-    cells: dict[tuple[str, str, str], Summary],
-    baseline: str,
-    metrics: Sequence[str],
-    test: Callable[[Summary, Summary], float],
-    level: float,
-) -> Table:
+def _cells(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
+    """(what the cell is of, its seeds' values), in the order of first appearance."""
+    if rows.num_rows == 0:
+        return
+    names = (*POINT, *CELL)
+    coded = [rows[name].combine_chunks().dictionary_encode(null_encoding="encode") for name in names]
+    codes = [column.indices.to_numpy() for column in coded]
+    words = [column.dictionary.to_pylist() for column in coded]
+    cell, first = _numbered(codes, [len(column) for column in words])
+    order = np.lexsort((rows["seed"].to_numpy(), cell))
+    values = rows["value"].to_numpy()[order].tolist()
+    ends = np.cumsum(np.bincount(cell)).tolist()
+    for number, row in enumerate(first.tolist()):
+        start = ends[number - 1] if number else 0
+        yield (
+            tuple(column[code[row]] for column, code in zip(words, codes, strict=True)),
+            Summary(tuple(values[start : ends[number]])),
+        )
+
+
+def _numbered(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for each combination of codes, by first appearance: [n] of each row, and the row where it appears."""
+    mixed = np.ravel_multi_index([code.astype(np.int64) for code in codes], sizes)
+    _, first, cell = np.unique(mixed, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    rank = np.empty_like(by_appearance)
+    rank[by_appearance] = np.arange(len(first))
+    return rank[cell], first[by_appearance]
+
+
+def _compared(
+    cells: dict[Key, Summary], baseline: str, metrics: Sequence[str], test: Test, corrected: bool
+) -> dict[tuple[str, str], dict[str, tuple[float, float, bool]]]:
+    """Of each method with a calibrator, for each metric: p against the baseline, the difference, whether it is best."""
     pairs = list(dict.fromkeys((method, calibrator) for method, calibrator, _ in cells))
-    first = pairs[0][1]
-    best = {
-        metric: _best(metric, {pair: cells[*pair, metric] for pair in pairs if (*pair, metric) in cells})
-        for metric in metrics
-    }
-    lines = []
-    for method, calibrator in pairs:
-        against = (baseline, first) if method == baseline else (baseline, calibrator)
-        line = {}
-        for metric in metrics:
-            here, there = cells.get((method, calibrator, metric)), cells.get((*against, metric))
-            if here is None:
-                continue
-            p = float("nan") if there is None or against == (method, calibrator) else test(here, there)
-            word = "" if there is None or not p < level else _word(metric, here.mean - there.mean)
-            line[metric] = Cell(here, p, word, best[metric] == (method, calibrator))
-        lines.append(Line(method, calibrator, line))
-    return Table(point, tuple(metrics), tuple(lines), baseline)
+    unchanged = pairs[0][1]
+    found: dict[tuple[str, str], dict[str, tuple[float, float, bool]]] = {pair: {} for pair in pairs}
+    for metric in metrics:
+        here = {pair: cells[*pair, metric] for pair in pairs if (*pair, metric) in cells}
+        best = _best(metric, here)
+        p, difference = [], []
+        for (method, calibrator), summary in here.items():
+            against = (baseline, unchanged if method == baseline else calibrator)
+            there = None if against == (method, calibrator) else here.get(against)
+            p.append(float("nan") if there is None else test(summary, there))
+            difference.append(0.0 if there is None else summary.mean - there.mean)
+        for pair, *numbers in zip(here, holm(p) if corrected else p, difference, strict=True):
+            found[pair][metric] = (numbers[0], numbers[1], pair == best)
+    return found
 
 
 def _best(metric: str, summaries: dict[tuple[str, str], Summary]) -> tuple[str, str] | None:
-    better = METRICS[metric].better
-    if better == "-" or not summaries:
+    known = {pair: summary.mean for pair, summary in summaries.items() if not isnan(summary.mean)}
+    if better(metric) == "-" or not known:
         return None
-    choose = max if better == "higher" else min
-    return choose(summaries, key=lambda pair: summaries[pair].mean)
+    return (max if better(metric) == "higher" else min)(known, key=lambda pair: known[pair])
 
 
 def _word(metric: str, difference: float) -> str:
-    better = METRICS[metric].better
-    if better == "-" or difference == 0:
+    if better(metric) == "-" or difference == 0:
         return ""
-    return "better" if (difference > 0) == (better == "higher") else "worse"
+    return "better" if (difference > 0) == (better(metric) == "higher") else "worse"

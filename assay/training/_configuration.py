@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
+from subprocess import TimeoutExpired, run
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -77,7 +79,19 @@ def versions() -> dict[str, str]:
     from platform import python_version
 
     packages = {name: version(name) for name in ("assay-ml", "numpy", "lightning")}
-    return {"python": python_version(), "torch": torch.__version__, **packages}
+    return {"python": python_version(), "torch": torch.__version__, **packages, **_commit()}
+
+
+def _commit() -> dict[str, str]:
+    """Of the package, where it is run from a checkout."""
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return {}
+    try:
+        done = run(["git", "-C", checkout, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+    except (OSError, TimeoutExpired):
+        return {}
+    return {"commit": done.stdout.strip()} if done.returncode == 0 else {}
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any], at: str = "") -> list[str]:

@@ -1,0 +1,38 @@
+"""Names with values in place of their own: `focal` as it is, `focal,gamma=5.0` with another strength."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from assay.arrays import InputError
+from assay.recipes import Value
+
+Entry = str | dict[str, Value | list[Value]]
+"""A name, or a table that names it, as { recipe = "focal", gamma = [1, 3, 5] }: of a list each value in turn."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A recipe, calibrator or score, and those of its hyper-parameters that are not its own."""
+
+    name: str
+    values: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join([self.name, *(f"{name}={value}" for name, value in self.values)])
+
+
+def each(kind: str, entries: Sequence[Entry]) -> list[Named]:
+    """Every entry, with every combination of the values that it is given."""
+    found = []
+    for entry in entries:
+        if isinstance(entry, str):
+            found.append(Named(entry))
+            continue
+        if kind not in entry:
+            raise InputError(f"a {kind} with values names it: {{ {kind} = ..., ... }}, got {entry}")
+        axes = {name: value if isinstance(value, list) else [value] for name, value in entry.items() if name != kind}
+        found += [Named(str(entry[kind]), tuple(zip(axes, values, strict=True))) for values in product(*axes.values())]
+    return found

@@ -1,0 +1,106 @@
+"""The engine of a cluster: each run a Ray task, results in a folder that all machines share."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from assay.arrays import InputError
+from assay.study._engine import FAILED, LOG, Progress, not_done, remember
+from assay.study._execute import execute
+from assay.study._run import Run
+from assay.study._study import Study
+from assay.training import Hardware
+
+RETRIES = 2  # of a run whose machine or process was lost; it goes on from its last epoch
+
+
+def run_ray(
+    study: Study,
+    runs: Sequence[Run],
+    root: Path,
+    *,
+    workers: int,
+    threads: int | None = None,
+    gpus: float = 0,
+    address: str | None = None,
+    hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
+    show: Callable[[Progress], None] = lambda progress: None,
+) -> Progress:
+    """Run all that are not done on the cluster at `address`, or on one of this machine started for the purpose.
+
+    A run takes `threads` CPUs and `gpus` GPUs; how many run at a time is the cluster's affair, and here `workers`.
+    """
+    ray = _ray()
+    share = threads or max((os.cpu_count() or 1) // workers, 1)
+    size = {"address": address} if address else {"num_cpus": workers * share, "include_dashboard": False}
+    ray.init(log_to_driver=False, logging_level="ERROR", **size)
+    try:
+        return _run_all(ray, study, runs, root.resolve(), share, gpus, hardware, show)
+    finally:
+        ray.shutdown()
+
+
+def _run_all(
+    ray: Any,
+    study: Study,
+    runs: Sequence[Run],
+    root: Path,
+    threads: int,
+    gpus: float,
+    hardware: Hardware,
+    show: Callable[[Progress], None],
+) -> Progress:
+    task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=RETRIES)(_task)
+    todo = not_done(study, runs, root)
+    progress = Progress(len(todo), done=len(runs) - len(todo))
+    start = time.monotonic()
+    tasks = {task.remote(study, run, root, threads, hardware): run for run in todo}
+    while tasks:
+        show(progress)
+        finished, _ = ray.wait(list(tasks), timeout=0.5)
+        for reference in finished:
+            run = tasks.pop(reference)
+            progress.waiting = len(tasks)
+            try:
+                how = ray.get(reference)
+            except ray.exceptions.RayError as problem:  # its process was lost once too often
+                how = str(problem).splitlines()[0]
+            if how is None:
+                progress.done += 1
+            else:
+                progress.failed.append(run)
+                remember(root / run.folder, how)
+            progress.seconds.append((time.monotonic() - start) / (len(todo) - len(tasks)))
+    show(progress)
+    return progress
+
+
+def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> str | None:
+    """One run, its output in a log of its own; how it failed, if it did."""
+    folder = root / run.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(threads)
+    (folder / FAILED).unlink(missing_ok=True)
+    with (folder / LOG).open("w") as log, redirect_stdout(log), redirect_stderr(log):
+        try:
+            execute(study, run, root, hardware=hardware)
+        except Exception as problem:
+            traceback.print_exc()
+            return f"{type(problem).__name__}: {problem}"
+    return None
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise InputError("the engine ray needs the extra ray: pip install 'assay-ml[ray]'") from None
+    return ray

@@ -1,0 +1,174 @@
+"""What a study's rows say: statistics over seeds, tables with their marks, papers' figures beside ours."""
+
+from __future__ import annotations
+
+from io import StringIO
+from math import nan
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from assay import published
+from assay.report.tables import as_csv, grid, latex, markdown
+from assay.study import (
+    Study,
+    Summary,
+    cohens_d,
+    holm,
+    paired,
+    published_beside,
+    ranks,
+    tables,
+    welch,
+    within_sem,
+)
+
+A, B = Summary((1.0, 2.0, 4.0)), Summary((2.0, 2.5, 5.5))
+
+
+def test_statistics_match_scipy():
+    assert A.sd == pytest.approx(np.std(A.values, ddof=1))
+    assert A.sem == pytest.approx(stats.sem(A.values))
+    assert welch(A, B) == pytest.approx(stats.ttest_ind(A.values, B.values, equal_var=False).pvalue)
+    assert paired(A, B) == pytest.approx(stats.ttest_rel(A.values, B.values).pvalue)
+    assert cohens_d(A, B) == pytest.approx((A.mean - B.mean) / np.sqrt((A.sd**2 + B.sd**2) / 2))
+    assert ranks(np.array([0.1, 0.3, 0.1]), higher_is_better=False).tolist() == [1.5, 3, 1.5]
+
+
+def test_single_values_have_no_test():
+    assert np.isnan(welch(Summary((1.0,)), A))
+    assert np.isnan(Summary((1.0,)).sd)
+    assert welch(Summary((1.0, 1.0)), Summary((1.0, 1.0))) == 1
+    assert paired(Summary((1.0, 1.0)), Summary((2.0, 2.0))) == 0
+
+
+def test_the_error_within_conditions_ignores_what_conditions_differ_by():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(5, 4))
+    shifted = values + np.array([0, 10, 20, 30]) + rng.normal(size=(5, 1)) * 100
+    assert within_sem(values) == pytest.approx(within_sem(shifted))
+    # The mean square of the interaction, by the two-way table.
+    residual = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
+    assert within_sem(values) == pytest.approx(np.sqrt((residual**2).sum() / 12 / 5))
+
+
+def rows(values: dict[tuple[str, str, str], list[float]]) -> pa.Table:
+    records = [
+        {
+            "data": "d", "network": "n", "method": method, "n_train": None, "learning_rate": None, "weight_decay": None,
+            "seed": seed, "split": "test", "calibrator": calibrator, "held_out": 10, "score": "max_probability",
+            "metric": metric, "value": value,
+        }
+        for (method, calibrator, metric), found in values.items()
+        for seed, value in enumerate(found)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(records)
+
+
+EXAMPLE = rows(
+    {
+        ("base", "none", "ece"): [0.10, 0.11, 0.12],
+        ("base", "none", "auroc"): [0.90, 0.91, 0.92],
+        ("smooth_one", "none", "ece"): [0.01, 0.02, 0.03],
+        ("smooth_one", "none", "auroc"): [0.70, 0.71, 0.72],
+    }
+)
+
+
+def test_a_table_marks_what_is_better_and_worse():
+    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    base, smooth = table.lines
+    assert (base.cells["ece"].word, base.cells["auroc"].best) == ("", True)
+    assert (smooth.cells["ece"].word, smooth.cells["auroc"].word) == ("better", "worse")
+    assert smooth.cells["ece"].best
+    assert smooth.cells["ece"].p_value == pytest.approx(
+        stats.ttest_ind([0.01, 0.02, 0.03], [0.10, 0.11, 0.12], equal_var=False).pvalue
+    )
+    assert base.cells["ece"].p_value == pytest.approx(nan, nan_ok=True)
+
+
+def test_tables_are_written_in_three_forms(tmp_path):
+    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    assert "| smooth_one | none | **2.00±1.00** ▲ | 71.00±1.00 ▼ |" in markdown(table)
+    assert r"smooth\_one & none & \textbf{2.00$\pm$1.00} $\blacktriangle$" in latex(table)
+    assert "d,n,test,smooth_one,none,ece,0.02,0.01" in as_csv([table]).replace("0.019999999999999997", "0.02")
+
+
+def test_holm_is_as_in_statsmodels():
+    # multipletests([.01, .02, .03, .2], method="holm"), and with what was not tested left alone
+    assert holm([0.01, 0.02, 0.03, 0.2]) == pytest.approx([0.04, 0.06, 0.06, 0.2])
+    assert holm([nan, 0.04, 0.5]) == pytest.approx([nan, 0.08, 0.5], nan_ok=True)
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_corrected_tests_count_those_of_a_metric():
+    values = {("base", "none", "ece"): [0.10, 0.11, 0.12]}
+    values |= {(f"m{i}", "none", "ece"): [0.1 + i / 100, 0.12 + i / 100, 0.13 + i / 100] for i in range(1, 5)}
+    [plain], [strict] = (tables(rows(values), baseline="base", metrics=["ece"], corrected=c) for c in (False, True))
+    before = [line.cells["ece"].p_value for line in plain.lines]
+    assert [line.cells["ece"].p_value for line in strict.lines] == pytest.approx(holm(before), nan_ok=True)
+
+
+def test_bold_is_the_best_or_what_is_significantly_worse():
+    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    assert "| smooth_one | none | 2.00±1.00 ▲ | **71.00±1.00** ▼ |" in markdown(table, "worse")
+
+
+def beside(**changes: object):
+    study = {
+        "name": "s", "data": ["cifar10"], "networks": ["resnet8"], "recipes": ["crl@001"], "seeds": [0],
+        "published": ["000/2"], "stands_for": {"resnet8": "preact_resnet110"},
+    }  # fmt: skip
+    return published_beside(Study(**{**study, **changes}))
+
+
+POINT = {"data": "cifar10", "network": "resnet8", "split": "test", "score": "max_probability"}
+
+
+def test_a_published_figure_is_found_by_what_our_names_stand_for():
+    figure = beside()(POINT, "crl@001", "none", "aurc")
+    [same] = [
+        f for f in published.load("000")
+        if (f.table, f.data, f.network, f.method, f.metric) == ("2", "cifar10", "preact_resnet110", "crl", "aurc")
+    ]  # fmt: skip
+    assert figure == same
+    assert beside(stands_for={})(POINT, "crl", "none", "aurc") is None
+    assert beside()(POINT | {"split": "fog_1"}, "crl", "none", "aurc") is None
+
+
+def test_of_several_settings_the_published_one_is_that_of_the_run():
+    find = beside(published=["002/2"], stands_for={"resnet8": "resnet32"})
+    assert find(POINT, "l1@002,alpha=0.05", "histogram", "ece").method == "l1(alpha=0.05)"
+    assert find(POINT, "l1@002", "histogram", "ece").method == "l1(alpha=0.05)"  # the only one
+    assert find(POINT, "l1@002,alpha=0.5", "histogram", "ece") is None
+    assert find(POINT, "focal@002", "histogram", "ece").method == "focal"
+
+
+def test_a_table_shows_the_papers_figure_and_the_difference():
+    figure = beside()(POINT, "crl", "none", "ece")
+    [table] = tables(EXAMPLE, baseline="base", metrics=["ece"], beside=lambda *names: figure)
+    ours, paper = table.lines[1].cells["ece"].summary.mean, figure.mean
+    assert table.lines[1].cells["ece"].difference == pytest.approx(ours - paper)
+    shown = f"{100 * paper:.2f} ({100 * (ours - paper):+.2f})"
+    assert shown in markdown(table)
+    assert shown in latex(table)
+    assert f"{paper},{figure.sd},{ours - paper},000,2" in as_csv([table])
+
+
+def test_the_terminal_shows_every_name_and_number_in_80_columns():
+    metrics = ["accuracy", "ece", "auroc", "aurc", "e_aurc"]
+    cells = {
+        (method, calibrator, metric): [0.123, 0.456]
+        for method in ("cross_entropy", "label_smoothing")
+        for calibrator in ("none", "temperature_sb_ece_lb")
+        for metric in metrics
+    }
+    [table] = tables(rows(cells), baseline="cross_entropy", metrics=metrics)
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(grid(table))
+    shown = console.export_text()
+    assert "…" not in shown
+    assert all(word in shown for word in ("label_smoothing", "  temperature_sb_ece_lb", "28.95", "289.50", "±23.55"))
