@@ -53,7 +53,8 @@ def labels(values: ArrayLike, *, n_classes: int, n: int) -> Tensor:
     if y.shape != (n,):
         raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
     y = y.long()
-    if not 0 <= y.amin() <= y.amax() < n_classes:
+    least, most = y.aminmax()
+    if int(least) < 0 or int(most) >= n_classes:
         refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}")
     return y
 
@@ -112,6 +113,11 @@ def laid_out(chunk: Tensor) -> tuple[Tensor, int]:
     if chunk.shape[1] >= 32 or chunk.device.type != "cpu":
         return chunk, 1
     return torch.from_numpy(np.array(chunk.numpy().T, order="C")), 0  # twice as fast as torch's own copy
+
+
+def cumsum(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cumulative sums, in place and by torch: it keeps the sum in a register, numpy stores and reloads it."""
+    return torch.from_numpy(x).cumsum_(0).numpy()
 
 
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -135,13 +135,13 @@ class Predictions:
         probabilities while it is in cache, so that classwise sums need no pass of their own.
         """
         n, k = self.values.shape
-        columns = torch.empty(4, n, dtype=torch.float64, device=self.values.device)
-        correct = torch.empty(n, dtype=torch.bool, device=self.values.device)
+        columns, correct = np.empty((4, n)), np.empty(n, dtype=bool)
         reduce = reduce_probabilities if self.normalized else reduce_logits
         for rows in arrays.row_chunks(n, k, device=self.values.device):
-            reduce(*arrays.laid_out(self.values[rows]), self.labels[rows], columns[:, rows], correct[rows], watch)
-        confidence, nll, brier, entropy = columns
-        return Outcomes(confidence, correct, nll, brier, entropy, self.ids, self.group)
+            reduce(self.values[rows], self.labels[rows], columns[:, rows], correct[rows], watch)
+        confidence, nll, brier, entropy = torch.from_numpy(columns).to(self.values.device).unbind()
+        right = torch.from_numpy(correct).to(self.values.device)
+        return Outcomes(confidence, right, nll, brier, entropy, self.ids, self.group)
 
 
 @dataclass(frozen=True, eq=False)

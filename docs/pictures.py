@@ -11,14 +11,13 @@ import sys
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from assay import Outcomes, examples, maps, metrics
 from assay.calibrators import histogram, temperature
 from assay.report import figures, statistics
-from assay.report.statistics import Method, Selective
+from assay.report.statistics import Method
 from assay.study import expand, read_rows, read_study
 
 STUDY = Path(__file__).parents[1] / "studies" / "quickstart.toml"
@@ -35,7 +34,9 @@ def both_sides() -> Figure:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.6), width_ratios=(1, 1.25), layout="constrained")
     figures.reliability(statistics.reliability(metrics.equal_width(corrected["as trained"])), left)
     left.set_title("Can its confidence be believed?", loc="left")
-    curves = {f"{name}, ECE {_ece(rows):.1%}": _from_zero(rows) for name, rows in corrected.items()}
+    curves = {
+        f"{name}, ECE {_ece(rows):.1%}": statistics.selective(metrics.ranking(rows)) for name, rows in corrected.items()
+    }
     figures.risk_coverage(curves, right)
     right.set_title("Does it tell right from wrong? (lower is better)", loc="left")
     return figure
@@ -43,14 +44,6 @@ def both_sides() -> Figure:
 
 def _ece(rows: Outcomes) -> float:
     return metrics.ece(metrics.equal_width(rows))
-
-
-def _from_zero(rows: Outcomes) -> Selective:
-    """The curve from coverage 0 on: whoever accepts only some of the most confident, tied, has their risk."""
-    curve = statistics.selective(metrics.ranking(rows))
-    return Selective(
-        np.append(0.0, curve.coverage), np.append(curve.risk[0], curve.risk), np.append(0.0, curve.optimal)
-    )
 
 
 def two_axes(runs: Path) -> Figure:

@@ -125,6 +125,13 @@ def test_a_perfect_ranking_is_the_optimum():
     assert_allclose(found.risk, found.optimal, atol=1e-12)
 
 
+def test_of_answers_tied_at_the_top_any_part_has_the_risk_of_the_whole():
+    tied = Outcomes.from_scores([0.9] * 6 + [0.1] * 4, [True] * 5 + [False] * 5)
+    found = statistics.selective(metrics.ranking(tied))
+    assert_allclose(found.coverage, [0.1, 0.6, 1])
+    assert_allclose(found.risk, [1 / 6, 1 / 6, 0.5])
+
+
 def test_the_threshold_is_marked_where_it_accepts(predictions, ranking, ax):
     chosen = choose_threshold(predictions, risk=0.05)
     figures.risk_coverage({"net": statistics.selective(ranking)}, ax, threshold=chosen)

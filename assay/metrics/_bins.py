@@ -56,8 +56,8 @@ def equal_width(table: Outcomes | Ranking, n_bins: int = 15) -> Bins:
     # Division rounds correctly where linspace does not: a confidence written .2 lies on the edge 3/15.
     upper = np.arange(1, n_bins + 1) / n_bins
     if isinstance(table, Ranking):
-        above = np.searchsorted(-table.score, -upper[:-1])
-        return _between(table, np.concatenate([[len(table.score)], above, [0]]), upper)
+        below = np.searchsorted(table.ascending, upper[:-1], side="right")
+        return _between(table, len(table.score) - np.concatenate([[0], below, [len(table.score)]]), upper)
     confidence, correct = table.confidence.cpu().numpy(), table.correct.cpu().numpy()
     index = np.searchsorted(upper[:-1], confidence)
     return Bins(upper, *(tally(index, weight, n_bins) for weight in (None, confidence, correct)))
@@ -123,10 +123,10 @@ def squared_ce(bins: Bins) -> float:
 
 def ece_lb(r: Ranking, n_bins: int = 15, *, norm: float = 1) -> float:
     """Label-binned ECE: each confidence against its equal-mass bin's accuracy (seed 003 eq 7); never below `ece`."""
-    return float((np.abs(label_gap(r, n_bins)) ** norm @ r.size / r.n) ** (1 / norm))
+    return float((np.abs(label_gap(r, equal_mass(r, n_bins))) ** norm @ r.size / r.n) ** (1 / norm))
 
 
-def label_gap(r: Ranking, n_bins: int = 15) -> Floats:
+def label_gap(r: Ranking, mass: Bins) -> Floats:
     """Confidence minus the accuracy of its equal-mass bin, at each score of the ranking, [t]."""
-    rows = -np.diff(mass_starts(r, n_bins))
-    return r.score - np.repeat(equal_mass(r, n_bins).accuracy[::-1], rows[::-1])
+    start = mass_starts(r, len(mass.count))[::-1]
+    return r.score - np.repeat(mass.accuracy[::-1], start[1:] - start[:-1])

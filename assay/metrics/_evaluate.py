@@ -162,7 +162,7 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
     fit = isotonic(r)
     log_loss, squared = nll_decomposition(r, fit), brier_decomposition(r, fit)
     columns = {"nll": o.nll, "brier": o.brier, "mean_entropy": o.entropy}
-    return {key: float(column.mean()) for key, column in columns.items() if column is not None} | {
+    return {key: float(column.cpu().numpy().mean()) for key, column in columns.items() if column is not None} | {
         "mean_confidence": float(r.claimed[-1]) / r.n,
         "ece": ece(width),
         "mce": mce(width),
@@ -171,7 +171,7 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
         "ada_ece": ece(mass),
         "ece_l2_mass": ece(mass, norm=2),
         "debiased_ece": debiased_ece(mass),
-        **_label_binned(r),
+        **_label_binned(r, mass),
         "sweep_ece": sweep_ece(r),
         "mmce": mmce(r),
         "nll_calibration": log_loss.calibration,
@@ -186,7 +186,7 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
     }
 
 
-def _label_binned(r: Ranking) -> dict[str, float]:
+def _label_binned(r: Ranking, mass: Bins) -> dict[str, float]:
     """Both norms from one look at the gaps."""
-    gap = label_gap(r)
+    gap = label_gap(r, mass)
     return {"ece_lb_l1": float(np.abs(gap) @ r.size) / r.n, "ece_lb_l2": sqrt(float((gap * gap) @ r.size) / r.n)}

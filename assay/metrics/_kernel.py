@@ -13,10 +13,9 @@ def mmce(r: Ranking, *, width: float = 0.4) -> float:
 
     exp(-|a - b|) is exp(-a) exp(b) once a >= b, so after the sort one cumulative sum replaces the n x n kernel.
     """
-    excess = r.hits - r.score * r.size
+    excess = r.hits - r.claims
     decay = arrays.exp(r.score * (-1 / width))  # between e^-2.5 and 1: no overflow, however many samples
-    above = excess * decay
-    np.cumsum(above, out=above)
+    above = arrays.cumsum(excess * decay)
     above /= decay
     square = 2 * float(excess @ above) - float(excess @ excess)
     return sqrt(max(square, 0.0)) / r.n
@@ -31,7 +30,7 @@ def smooth_ece(r: Ranking, *, grid: int = 4096) -> float:
     from scipy.fft import dct, idct
 
     cell = np.minimum((r.score * grid).astype(np.int64), grid - 1)
-    residual = np.bincount(cell, r.score * r.size - r.hits, minlength=grid) / r.n
+    residual = np.bincount(cell, r.claims - r.hits, minlength=grid) / r.n
     cosines = dct(residual, norm="ortho")
     frequency = np.pi * np.arange(grid)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import arrays
-from assay.metrics._ranking import Floats, Ranking
+from assay.metrics._ranking import Floats, Ranking, last_of_runs
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def isotonic(r: Ranking) -> Isotonic:
 
     accuracy = r.hits / r.size
     # Neighbors of equal accuracy are pooled in any case; without them there is far less to fit.
-    last = np.append(np.flatnonzero(accuracy[1:] != accuracy[:-1]), len(accuracy) - 1)
+    last = last_of_runs(accuracy)
     ends = np.append(0, last + 1)
     fit = isotonic_regression(accuracy[last], weights=np.diff(r.kept[ends]), increasing=False)
     ends = ends[fit.blocks]
@@ -55,23 +55,21 @@ def isotonic(r: Ranking) -> Isotonic:
 def brier_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
     """Calibration and refinement of the squared error; `fit` spares a second isotonic regression."""
     fit = fit or isotonic(r)
-    score = float(r.score @ (r.score * r.size - 2 * r.hits)) + float(r.right[-1])
+    score = float(r.score @ r.claims - 2 * (r.score @ r.hits) + r.right[-1])
     refinement = float((fit.hits * fit.misses / (fit.hits + fit.misses)).sum())
     return Decomposition((score - refinement) / r.n, refinement / r.n)
 
 
 def nll_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
     """Calibration and refinement of the log loss; the former is infinite where a sure answer was wrong."""
+    from scipy.special import xlogy
+
     fit = fit or isotonic(r)
-    refinement = float(-(_log_times(fit.accuracy, fit.hits) + _log_times(1 - fit.accuracy, fit.misses)).sum())
+    accuracy = fit.accuracy
+    refinement = -float((xlogy(fit.hits, accuracy) + xlogy(fit.misses, 1 - accuracy)).sum())
     # Only the first row can have confidence 1, only the last 0.
     if (r.score[0] == 1 and r.misses[0]) or (r.score[-1] == 0 and r.hits[-1]):
         return Decomposition(inf, refinement / r.n)
-    some, wrong = len(r.score) - int(r.score[-1] == 0), np.flatnonzero(r.misses)
+    some, wrong = len(r.score) - int(r.score[-1] == 0), np.flatnonzero(r.misses > 0)
     score = -float(arrays.log(r.score[:some]) @ r.hits[:some] + np.log1p(-r.score[wrong]) @ r.misses[wrong])
     return Decomposition((score - refinement) / r.n, refinement / r.n)
-
-
-def _log_times(p: Floats, count: Floats) -> Floats:
-    """count log p, 0 where the count is."""
-    return count * np.log(np.where(count > 0, p, 1.0))

@@ -9,6 +9,7 @@ from math import ceil, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from assay import arrays
 from assay.arrays import InputError
 from assay.predictions import Outcomes
 
@@ -31,7 +32,9 @@ class Ranking:
         score = np.concatenate([self.score, other.score])
         order = np.argsort(-score)
         size, misses = np.concatenate([self.size, other.size]), np.concatenate([self.misses, other.misses])
-        return _table(score[order], _from_zero(size[order]), _from_zero(misses[order]))
+        last = last_of_runs(score[order])
+        ends = np.append(0, last + 1)
+        return Ranking(score[order[last]], _from_zero(size[order])[ends], _from_zero(misses[order])[ends])
 
     @cached_property
     def n(self) -> int:
@@ -66,10 +69,20 @@ class Ranking:
         """Accuracy of the kept at each threshold, [t]; the selective risk is what is missing to 1."""
         return self.right[1:] / self.kept[1:]
 
+    @property
+    def claims(self) -> Floats:
+        """Sum of the confidence at each score: the right answers it promises, [t]."""
+        return self.score * self.size
+
     @cached_property
     def claimed(self) -> Floats:
-        """Sum of the confidence of the kept: the right answers they promise, [t + 1]."""
-        return _from_zero(self.score * self.size)
+        """Sum of the confidence of the kept, [t + 1]."""
+        return _from_zero(self.claims)
+
+    @property
+    def ascending(self) -> Floats:
+        """The scores from below, to search in."""
+        return self.score[::-1]
 
 
 def ranking(outcomes: Outcomes) -> Ranking:
@@ -78,27 +91,24 @@ def ranking(outcomes: Outcomes) -> Ranking:
         raise InputError("no rows")
     # Plain doubles sort several times faster than doubles with an index or a flag in tow; negated, they descend.
     negated = np.negative(outcomes.confidence.cpu().numpy())
-    wrong = np.sort(negated[~outcomes.correct.cpu().numpy()])
+    wrong = np.sort(negated.compress(~outcomes.correct.cpu().numpy()))
     negated.sort()
-    misses = _from_zero(np.bincount(np.searchsorted(negated, wrong), minlength=len(negated)))
-    return _table(np.negative(negated, out=negated), np.arange(len(negated) + 1.0), misses)
+    last = last_of_runs(negated)
+    distinct = negated.take(last)
+    misses = np.bincount(np.searchsorted(distinct, wrong), minlength=len(distinct))
+    return Ranking(-distinct, np.append(0.0, last + 1), _from_zero(misses))
 
 
-def _table(score: Floats, kept: Floats, wrong: Floats) -> Ranking:
-    """Of rows sorted by descending score, one for each distinct score."""
-    last_of_tie = np.append(score[1:] != score[:-1], True)
-    if last_of_tie.all():
-        return Ranking(score, kept, wrong)
-    rows = np.flatnonzero(last_of_tie)
-    ends = np.append(0, rows + 1)
-    return Ranking(score[rows], kept[ends], wrong[ends])
+def last_of_runs(values: Floats) -> NDArray[np.int64]:
+    """Where each run of equal neighbors ends."""
+    return np.flatnonzero(np.append(values[1:] != values[:-1], True))
 
 
 def _from_zero(steps: NDArray[np.generic]) -> Floats:
     """Cumulative sums, with the empty one in front."""
-    out = np.zeros(len(steps) + 1)
-    np.cumsum(steps, out=out[1:])
-    return out
+    out = np.empty(len(steps) + 1)
+    out[0], out[1:] = 0, steps
+    return arrays.cumsum(out)
 
 
 def midway(cumulative: Floats, steps: Floats) -> Floats:
@@ -108,7 +118,7 @@ def midway(cumulative: Floats, steps: Floats) -> Floats:
 
 def auroc(r: Ranking) -> float:
     """Chance that a right answer outranks a wrong one, ties counting half; nan where there is none of either."""
-    return ratio(float(midway(r.right, r.hits) @ r.misses), float(r.right[-1] * r.wrong[-1]))
+    return ratio(float(r.right[:-1] @ r.misses + r.hits @ r.misses / 2), float(r.right[-1] * r.wrong[-1]))
 
 
 def fpr95(r: Ranking, *, nearest: bool = False) -> float:
@@ -132,19 +142,16 @@ def aupr_success(r: Ranking, *, trapezoid: bool = False) -> float:
 
     `trapezoid` joins the points of the curve by straight lines, as FMFP's code does.
     """
-    return _average_precision(r.precision, r.hits, trapezoid)
+    precision = (r.precision + np.append(1.0, r.precision[:-1])) / 2 if trapezoid else r.precision
+    return ratio(float(precision @ r.hits), float(r.right[-1]))
 
 
 def aupr_error(r: Ranking, *, trapezoid: bool = False) -> float:
     """Average precision with errors as the positive class, the least confident first; nan if there are none."""
     precision = (r.wrong[-1] - r.wrong[:-1]) / (r.kept[-1] - r.kept[:-1])  # of all at or below each score
-    return _average_precision(precision[::-1], r.misses[::-1], trapezoid)
-
-
-def _average_precision(precision: Floats, hits: Floats, trapezoid: bool) -> float:
     if trapezoid:
-        precision = (precision + np.append(1.0, precision[:-1])) / 2
-    return ratio(float(precision @ hits), float(hits.sum()))
+        precision = (precision + np.append(precision[1:], 1.0)) / 2
+    return ratio(float(precision @ r.misses), r.n_wrong)
 
 
 def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
@@ -157,9 +164,8 @@ def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
     total = r.n - float(r.precision @ r.size)
-    tied = np.flatnonzero(r.size > 1)
-    if len(tied):
-        total += _tie_excess(r, tied)
+    if len(r.score) < r.n:
+        total += _tie_excess(r, np.flatnonzero(r.size > 1))
     return total / r.n
 
 
@@ -206,7 +212,7 @@ def augrc(r: Ranking) -> float:
 
     Equals (1 - AUROC) acc r + r^2 / 2 with r the error rate.
     """
-    return float(midway(r.wrong, r.misses) @ r.size) / r.n**2
+    return float(r.wrong[:-1] @ r.size + r.misses @ r.size / 2) / r.n**2
 
 
 def risk_at_coverage(r: Ranking, coverage: float) -> float:

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.metrics._bins import ece, equal_width
-from assay.metrics._ranking import Floats, Ranking, auroc, ranking, ratio
+from assay.metrics._ranking import Ranking, auroc, ranking, ratio
 from assay.predictions import Outcomes
 
 
 def ece_correct(r: Ranking) -> float:
     """ECE of the right answers alone: how far their mean confidence stays below 1; nan if there are none."""
-    return 1 - _mean(r.score, r.hits)
+    return 1 - ratio(float(r.score @ r.hits), float(r.right[-1]))
 
 
 def ece_wrong(r: Ranking) -> float:
     """ECE of the wrong answers alone, their mean confidence; nan if there are none."""
-    return _mean(r.score, r.misses)
+    return ratio(float(r.score @ r.misses), r.n_wrong)
 
 
 def confidence_gap(r: Ranking) -> float:
     """Mean confidence of right minus that of wrong answers (seed 000 fig 10); nan if there are none of either."""
-    return _mean(r.score, r.hits) - _mean(r.score, r.misses)
+    return 1 - ece_correct(r) - ece_wrong(r)
 
 
 def s99(r: Ranking) -> float:
@@ -37,7 +37,7 @@ def s99_accuracy(r: Ranking) -> float:
 
 
 def _surest(r: Ranking) -> int:
-    return int(np.searchsorted(-r.score, -0.99, side="right"))
+    return len(r.score) - int(np.searchsorted(r.ascending, 0.99))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,3 @@ def ece_terms(outcomes: Outcomes, n_bins: int = 15) -> EceTerms:
     beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
     c, e = float(r.claimed[-1]) / r.n, ece(equal_width(r, n_bins))
     return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))
-
-
-def _mean(values: Floats, weight: Floats) -> float:
-    return ratio(float(values @ weight), float(weight.sum()))

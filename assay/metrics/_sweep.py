@@ -19,8 +19,6 @@ def sweep_bins(r: Ranking) -> int:
 
     At most n bins, and of scores that are not perfectly in order at most `MOST`.
     """
-    if (np.diff(r.hits / r.size) <= 0).all():
-        return r.n
     tried, most = 1, min(r.n, MOST)
     while tried < most:
         # Whole runs of bin numbers at once: at few samples each number alone is all overhead.
@@ -29,19 +27,17 @@ def sweep_bins(r: Ranking) -> int:
         monotone = _monotone(r, numbers)
         if not monotone.all():
             return tried + int(monotone.argmin())
+        if tried == 1 and (np.diff(r.hits / r.size) <= 0).all():
+            return r.n
         tried = int(numbers[-1])
     return tried
 
 
 def _monotone(r: Ranking, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """For each number of bins: do their accuracies, empty bins aside, never fall?"""
-    owner = np.repeat(np.arange(len(numbers)), numbers + 1)
-    b = numbers[owner]
-    first = np.cumsum(numbers + 1) - numbers - 1
-    j = np.arange(len(owner)) - first[owner]
-    start = np.searchsorted(r.kept[1:], (b - j) * r.n // b, side="right")
-    count, hits = -np.diff(r.kept[start]), -np.diff(r.right[start])
-    filled = (count > 0) & (owner[1:] == owner[:-1])
-    accuracy, owner = hits[filled] / count[filled], owner[1:][filled]
-    falls = (np.diff(accuracy) < 0) & (np.diff(owner) == 0)
-    return np.asarray(np.bincount(owner[1:][falls], minlength=len(numbers)) == 0)
+    b, j = numbers[:, None], np.arange(numbers[-1] + 1)  # a number's bins beyond its own are empty
+    start = np.searchsorted(r.kept[1:], np.maximum(b - j, 0) * r.n // b, side="right")
+    kept, right = r.kept[start], r.right[start]
+    count, hits = kept[:, :-1] - kept[:, 1:], right[:, :-1] - right[:, 1:]
+    accuracy = hits / np.maximum(count, 1)
+    return np.asarray(((accuracy >= np.maximum.accumulate(accuracy, axis=1)) | (count == 0)).all(1))

@@ -92,12 +92,16 @@ class Selective:
 
 
 def selective(r: Ranking) -> Selective:
-    """Risk at each coverage, thinned; no order of the answers has fewer errors among the accepted than the optimum."""
+    """Risk at each coverage, thinned; no order of the answers has fewer errors among the accepted than the optimum.
+
+    It starts at one sample: of answers that are tied at the top any part has the risk of the whole, on average.
+    """
     curve = metrics.risk_coverage(r)
+    some, risks = np.append(1 / r.n, curve.coverage), np.append(curve.risk[0], curve.risk)
     right = 1 - r.n_wrong / r.n
-    rows = thin(curve.coverage, curve.risk)
-    coverage = curve.coverage[rows]
-    return Selective(coverage, curve.risk[rows], np.maximum(1 - right / coverage, 0))
+    rows = thin(some, risks)
+    coverage = some[rows]
+    return Selective(coverage, risks[rows], np.maximum(1 - right / coverage, 0))
 
 
 @dataclass(frozen=True, eq=False)
