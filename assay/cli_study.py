@@ -20,11 +20,14 @@ from cyclopts import App, Parameter
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import track
 from rich.table import Table as Grid
 from rich.text import Text
 
+from assay import audit, files
 from assay.arrays import InputError
 from assay.files import replacing
+from assay.names import found
 from assay.report import tables as shown
 from assay.study import (
     FAILED,
@@ -35,6 +38,7 @@ from assay.study import (
     Tuned,
     check,
     expand,
+    has_rows,
     paired,
     published_beside,
     read_rows,
@@ -120,11 +124,11 @@ def run_command(
     """
     study = read_study(file)
     console = Console()
-    with Console(stderr=True).status("checking the study"):
-        check(study)
     runs = expand(study, only=only or "*")
     if not runs:
         raise InputError(f"no run of {study.name} fits '{only}'; a folder is, for instance, {expand(study)[0].folder}")
+    with Console(stderr=True).status("checking the study"):
+        check(study, only=only or "*")
     failed = [run for run in runs if (where.out / run.folder / FAILED).is_file() and not retry]
     if failed:
         console.print(f"{len(failed)} runs failed before and are left out; --retry runs them again", style="yellow")
@@ -220,7 +224,8 @@ def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
     out
         Folder of all runs.
     """
-    rows = read_rows([out / run.folder for run in expand(read_study(file))])
+    study = read_study(file)
+    rows = _rows(study, expand(study), out)
     with replacing(to) as stream:
         if to.suffix == ".parquet":
             pyarrow.parquet.write_table(rows, stream)
@@ -237,6 +242,7 @@ def report_command(
     out: Path = RUNS,
     to: Path | None = None,
     html: Path | None = None,
+    pages: Annotated[bool, Parameter(negative="")] = False,
     figures: Path | None = None,
     test: Literal["welch", "paired"] = "welch",
     holm: Annotated[bool, Parameter(negative="")] = False,
@@ -255,6 +261,8 @@ def report_command(
         A file to write the tables to: .md, .tex or .csv.
     html
         A page to write, to explore everything in a browser.
+    pages
+        With --html, write the audit of each run as a page in its folder first, to which the study's page links.
     figures
         A folder to write figures to, as SVG.
     test
@@ -270,19 +278,21 @@ def report_command(
     runs = expand(study)
     if published and not study.published:
         raise InputError(f'{file} names no published table; say for instance published = ["000/2"]')
-    found = _found(study, runs, out, test, corrected=holm, beside=published)
+    made = _found(study, runs, out, test, corrected=holm, beside=published)
     if to is not None:
-        _write_tables(found, to, bold)
+        _write_tables(made, to, bold)
     if html is not None:
         from assay.report.page import study_page
 
-        study_page(study, runs, out, found, html)
+        if pages:
+            _write_pages(study, runs, out)
+        study_page(study, runs, out, made, html)
     if figures is not None:
         from assay.report.drawing import draw_study
 
-        draw_study(study, runs, out, read_rows([out / run.folder for run in runs]), figures)
+        draw_study(study, runs, out, _rows(study, runs, out), figures)
     if to is html is figures is None:
-        Console().print(_grids(found, bold))
+        Console().print(_grids(made, bold))
 
 
 @study_app.command(name="check")
@@ -322,28 +332,51 @@ def clean_command(
         Only those that failed.
     """
     study = read_study(file)
-    for run in expand(study):
-        folder = out / run.folder
-        if folder.is_dir() and (not failed_only or state(study, folder) == "failed"):
-            rmtree(folder)
+    folders = [out / run.folder for run in expand(study) if (out / run.folder).is_dir()]
+    gone = [folder for folder in folders if not failed_only or state(study, folder) == "failed"]
+    for folder in gone:
+        rmtree(folder)
+    Console().print(f"{len(gone)} runs deleted")
 
 
 def _found(
     study: Study, runs: list[Run], out: Path, test: str = "welch", *, corrected: bool = False, beside: bool = False
 ) -> list[Table]:
     compared = partial(tables, beside=published_beside(study)) if beside else tables
+    methods = [run.method for run in expand(study)]
     return compared(
-        read_rows([out / run.folder for run in runs]),
-        baseline=study.baseline or runs[0].method,
+        _rows(study, runs, out),
+        baseline=found("baseline", study.baseline or methods[0], {method: method for method in methods}),
         metrics=study.metrics,
         test=TESTS[test],
         corrected=corrected,
     )
 
 
+def _rows(study: Study, runs: Sequence[Run], out: Path) -> pyarrow.Table:
+    rows = read_rows(study, [out / run.folder for run in runs])
+    if not rows.num_rows:
+        raise InputError(f"no run of {study.name} in {out} is done; assay study run makes them")
+    undone = sum(not has_rows(study, out / run.folder) for run in runs)
+    if undone:
+        Console(stderr=True).print(f"{undone} of {len(runs)} runs are not done and left out", style="yellow")
+    return rows
+
+
 def _grids(found: list[Table], bold: shown.Bold) -> RenderableType:
     legends = dict.fromkeys(shown.legend(table, bold) for table in found)
-    return Group(*(shown.grid(table, bold) for table in found), *(Text(legend, "dim") for legend in legends))
+    ranked = [shown.ranks(found)] if len(found) > 1 else []
+    return Group(*(shown.grid(table, bold) for table in found), *ranked, *(Text(legend, "dim") for legend in legends))
+
+
+def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
+    """The audit of each run's test predictions, as audit.html in its folder."""
+    from assay.report.page import audit_page
+
+    done = [run for run in runs if state(study, out / run.folder) == "done"]
+    for run in track(done, "pages of runs", console=Console(stderr=True), transient=True):
+        predictions = files.read(out / run.folder / "test.npz")
+        audit_page({run.method: predictions}, {run.method: audit(predictions)}, out / run.folder / "audit.html")
 
 
 def _write_tables(found: list[Table], to: Path, bold: shown.Bold) -> None:
@@ -402,16 +435,20 @@ def _trials(found: Tuned, on: str, metric: str) -> RenderableType:
 
 def _tuned_study(study: Study, file: Path, found: Tuned, on: str, metric: str, to: Path) -> str:
     """TOML of a study that extends the tuned one."""
-    (recipes,) = found.best.values()
+    (tuned,) = found.best.values()
     lines = []
-    for recipe in recipes:
+    for recipe in tuned.values():
         values = "".join(f", {name} = {_toml(value)}" for name, value in recipe.values)
         lines.append(f"  {{ recipe = {_toml(recipe.name)}{values} }},")
     base = os.path.relpath(file.resolve(), to.resolve().parent)
     how = f"values of {', '.join(study.tune)} chosen on {on} by {metric}"
     head = [f"# The {how}.", f"extends = {_toml(base)}", f"name = {_toml(study.name + '_tuned')}"]
-    assumed = ", ".join(map(_toml, [*study.assumed, how]))
-    return "\n".join([*head, "recipes = [", *lines, "]", f"assumed = [{assumed}]", ""])
+    names = {**study.stands_for, **{str(new): study.stands_for.get(old, old) for old, new in tuned.items()}}
+    stands_for = ", ".join(f"{_toml(name)} = {_toml(other)}" for name, other in names.items())
+    rest = [f"assumed = {_toml([*study.assumed, how])}", f"stands_for = {{ {stands_for} }}"]
+    if study.baseline:
+        rest.append(f"baseline = {_toml(str(tuned[study.baseline]))}")
+    return "\n".join([*head, "recipes = [", *lines, "]", *rest, ""])
 
 
 def _toml(value: object) -> str:

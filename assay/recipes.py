@@ -50,6 +50,7 @@ class Setup:
 
     baseline: Recipe
     of: Callable[[Loss], MakeObjective] = of_loss
+    averaging_from: float = 120 / 200  # the share of the baseline's training at which SWA and FMFP begin
 
 
 Value = float | int | str | bool
@@ -102,7 +103,7 @@ def on_images(
 SETUPS: dict[str, Setup] = {
     # The code has 201 epochs and steps its schedule before each, so that the drops come an epoch earlier.
     "000": on_images(epochs=200, drops=(80, 130, 170), weight_decay=5e-4),
-    "000_tiny": on_images(epochs=90, drops=(40, 70), weight_decay=5e-4),
+    "000_tiny": replace(on_images(epochs=90, drops=(40, 70), weight_decay=5e-4), averaging_from=50 / 90),
     # Optimizer, weight decay and batch size are not printed. Label smoothing and focal loss drop to a tenth.
     "001": on_images(epochs=300, drops=(150, 225), factor=0.2, weight_decay=5e-4),
     "001_tenth": on_images(epochs=300, drops=(150, 225), weight_decay=5e-4),
@@ -165,6 +166,16 @@ def by(objective: Callable[..., MakeObjective], **own: Any) -> Method:
     return method
 
 
+def by_scheduled_focal(**own: Any) -> Method:
+    """The baseline with focal loss of a gamma that changes."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        made = scheduled_focal(setup.of, **_allowed(scheduled_focal, own, values))
+        return replace(setup.baseline, objective=made)
+
+    return method
+
+
 def by_cs_kd(setup: Setup, values: Values) -> Recipe:
     """The baseline with self-distillation between samples of a class."""
     return replace(by(cs_kd)(setup, values), sampler=with_partners)
@@ -188,15 +199,15 @@ def _allowed(function: Callable[..., Any], own: Mapping[str, Any], values: Value
     return {**own, **values}
 
 
-def averaging_from_baseline(recipe: Recipe, baseline: Recipe) -> Recipe:
-    """From the baseline's checkpoint at epoch 120 of 200, with cycles of the rate at whose ends weights are averaged.
+def averaging_from_baseline(recipe: Recipe, setup: Setup) -> Recipe:
+    """From the baseline's checkpoint, at epoch 120 of 200, with cycles of the rate at whose ends weights are averaged.
 
     Seed 000 prints neither the bounds nor the length of its cycles. Here each is an epoch, from the base rate to half
     of it: the better of two pairs that were compared on the test set of CIFAR-10 (one run of ResNet-8 each), so tuned.
     """
-    share = 120 / 200
+    share = setup.averaging_from
     rate = cyclical(high=1.0, low=0.5)
-    return replace(recipe, schedule=rate, keep=averaged(start=share), start=Start(baseline, share))
+    return replace(recipe, schedule=rate, keep=averaged(start=share), start=Start(setup.baseline, share))
 
 
 def averaging_from_scratch(recipe: Recipe) -> Recipe:
@@ -223,10 +234,10 @@ METHODS: dict[str, Method] = {
     "label_smoothing": minimizing(label_smoothing, epsilon=0.05),  # as in 001, 002 and the code of 000
     "label_smoothing_of_others": minimizing(label_smoothing_of_others, epsilon=0.05),  # as 000 prints it
     "focal": minimizing(focal, gamma=3.0),
-    "focal_000_as_coded": by(scheduled_focal, gammas=(0.0, 2.0), starts=(9 / 201,)),
+    "focal_000_as_coded": by_scheduled_focal(gammas=(0.0, 2.0), starts=(9 / 201,)),
     "focal_002_as_coded": minimizing(focal, gamma=3.0, detach_weight=True),
-    "focal_scheduled": by(scheduled_focal, gammas=(5.0, 3.0, 2.0), starts=(100 / 350, 250 / 350)),
-    "focal_531": by(scheduled_focal, gammas=(5.0, 3.0, 1.0), starts=(100 / 350, 250 / 350)),
+    "focal_scheduled": by_scheduled_focal(gammas=(5.0, 3.0, 2.0), starts=(100 / 350, 250 / 350)),
+    "focal_531": by_scheduled_focal(gammas=(5.0, 3.0, 1.0), starts=(100 / 350, 250 / 350)),
     "flsd53": minimizing(partial(focal_sample_wise, gammas=(5.0, 3.0), cuts=(0.19,))),  # .2 in the code
     "flsd532": minimizing(partial(focal_sample_wise, gammas=(5.0, 3.0, 2.0), cuts=(0.19, 0.5))),
     "inverse_focal": minimizing(inverse_focal, gamma=2.0),
@@ -245,8 +256,8 @@ METHODS: dict[str, Method] = {
     "crl": by(crl),
     # Flat minima.
     "sam": sam,
-    "swa": lambda setup, values: averaging_from_baseline(plain(setup, values), setup.baseline),
-    "fmfp": lambda setup, values: averaging_from_baseline(sam(setup, values), setup.baseline),
+    "swa": lambda setup, values: averaging_from_baseline(plain(setup, values), setup),
+    "fmfp": lambda setup, values: averaging_from_baseline(sam(setup, values), setup),
     "swa_as_coded": lambda setup, values: averaging_from_scratch(plain(setup, values)),
     "fmfp_as_coded": lambda setup, values: averaging_from_scratch(sam(setup, values)),
 }

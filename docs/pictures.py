@@ -49,7 +49,7 @@ def _ece(rows: Outcomes) -> float:
 def two_axes(runs: Path) -> Figure:
     """Each recipe of the quickstart study by calibration and ranking, before and after temperature scaling."""
     study = read_study(STUDY)
-    rows = read_rows([runs / run.folder for run in expand(study)]).to_pylist()
+    rows = read_rows(study, [runs / run.folder for run in expand(study)]).to_pylist()
     if not rows:
         raise SystemExit(f"{runs} holds no runs of {STUDY.name}; `make demo` makes them")
     figure, axes = pyplot.subplots(1, 2, figsize=(10.5, 5), sharex=True, sharey=True, layout="constrained")

@@ -91,7 +91,7 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
         return Figure("000", "2", *names, 0.05, None, "") if there else None
 
     runs = [*RUNS, replace(LOST, seed=2)]
-    rows = read_rows([root / run.folder for run in runs])
+    rows = read_rows(STUDY, [root / run.folder for run in runs])
     return STUDY, runs, root, tables(rows, baseline="cross_entropy", metrics=STUDY.metrics, beside=beside)
 
 
@@ -311,7 +311,7 @@ def test_a_view_shows_each_cell_as_the_tables_do(study, folder):
         ("cross_entropy", "none"),
         ("cross_entropy", "temperature"),
     ]
-    found = read_rows([folder / "runs" / run.folder for run in RUNS]).to_pylist()
+    found = read_rows(STUDY, [folder / "runs" / run.folder for run in RUNS]).to_pylist()
     at = {"method": "cross_entropy", "calibrator": "none", "metric": "ece", "split": "test"}
     seeds = [100 * row["value"] for row in found if all(row[key] == value for key, value in at.items())]
     cell = view["lines"][0]["cells"][1]

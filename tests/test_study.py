@@ -18,16 +18,20 @@ import pytest
 
 from assay import files
 from assay.arrays import InputError
+from assay.calibrators import temperature
+from assay.cli_study import report_command
 from assay.metrics import evaluate
 from assay.study import (
     Study,
     Summary,
+    _corrections,
     check,
     execute,
     expand,
     has_rows,
     read_rows,
     read_study,
+    rows_file,
     run_local,
     run_ray,
     try_out,
@@ -93,6 +97,18 @@ def test_a_run_has_the_values_it_names():
         ("held_out_sizes = [500]", "cannot be given 500 samples"),
         ('baseline = "crl"', "the baseline 'crl' is none of the methods"),
         ("seeds = [", "cannot be read"),
+        ("calibrators = []", "calibrators"),
+        ("metrics = []", "metrics"),
+        ("held_out = 0", "held_out"),
+        ("held_out_sizes = [-5]", "held_out_sizes"),
+        ("weight_decays = [-1.0]", "weight_decays"),
+        ('calibrators = ["none", "none"]', "none stands twice"),
+        ('calibrators = [{ calibrator = "fixed_temperature", t = -1.0 }]', "t must be > 0"),
+        ('calibrators = [{ calibrator = "temperature_optimal_on_test", metric = "ecee" }]', "unknown metric 'ecee'"),
+        ('recipes = [{ recipe = "focal", gamma = [] }]', "a list of values is empty"),
+        ('record = { figurez = ["ece"] }', "unknown key 'figurez'; did you mean 'figures'?"),
+        ('published = ["000/9"]', "unknown published table '000/9'"),
+        ('extends = "s.toml"', "extends itself"),
     ],
 )
 def test_a_bad_study_fails_before_anything_runs(text, says, tmp_path):
@@ -121,7 +137,7 @@ def finished(tmp_path_factory):
 
 
 def rows_of(study: Study, root) -> pa.Table:
-    return read_rows([root / run.folder for run in expand(study)])
+    return read_rows(study, [root / run.folder for run in expand(study)])
 
 
 def test_rows_hold_every_number(finished):
@@ -136,7 +152,7 @@ def test_rows_hold_every_number(finished):
 def test_one_process_gives_the_same_rows(finished, tmp_path):
     run = expand(small())[0]
     execute(small(), run, tmp_path)
-    assert read_rows([tmp_path / run.folder]).equals(read_rows([finished / run.folder]))
+    assert read_rows(small(), [tmp_path / run.folder]).equals(read_rows(small(), [finished / run.folder]))
 
 
 def test_a_new_calibrator_needs_no_training(finished, tmp_path):
@@ -146,13 +162,13 @@ def test_a_new_calibrator_needs_no_training(finished, tmp_path):
     run = expand(wider)[0]
     before = (root / run.folder / "checkpoint.pt").stat().st_mtime_ns
     execute(wider, run, root)
-    found = read_rows([root / run.folder]).to_pylist()
+    found = read_rows(wider, [root / run.folder]).to_pylist()
     assert {row["calibrator"] for row in found} == {"none", "temperature", "platt"}
     assert {row["score"] for row in found if row["calibrator"] == "platt"} == {"max_probability"}
     assert (root / run.folder / "checkpoint.pt").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("file", ["test.npz", "rows.parquet", "held_out.npz"])
+@pytest.mark.parametrize("file", ["test.npz", rows_file(small()), "held_out.npz", "checkpoint.pt"])
 def test_a_truncated_file_costs_only_its_own_stage(file, finished, tmp_path):
     root = tmp_path / "runs"
     shutil.copytree(finished, root)
@@ -181,7 +197,7 @@ def test_a_killed_worker_fails_alone_and_is_retried(tmp_path):
     again = run_local(study, runs, tmp_path, workers=1, threads=1)
     assert (again.done, again.failed) == (2, [])
     execute(study, runs[0], tmp_path / "whole")
-    assert read_rows([folder]).equals(read_rows([tmp_path / "whole" / runs[0].folder]))
+    assert read_rows(study, [folder]).equals(read_rows(study, [tmp_path / "whole" / runs[0].folder]))
 
 
 def _kill_writer_of(log, once_there_is) -> None:
@@ -208,7 +224,7 @@ def test_a_killed_study_goes_on_where_it_was(finished, tmp_path):
     words += ["--out", str(tmp_path / "runs")]
     first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
-    while not list((tmp_path / "runs").rglob("rows.parquet")) and time.monotonic() < deadline:
+    while not list((tmp_path / "runs").rglob("rows.*.parquet")) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
@@ -244,13 +260,11 @@ def test_what_is_done_is_not_begun_again(finished, tmp_path):
 
 def test_both_engines_give_the_same_rows(finished, tmp_path):
     study = small(seeds=[0])
-    progress = run_ray(study, expand(study), tmp_path, workers=1, threads=1)
-    assert (progress.done, progress.failed) == (2, [])
+    [diverging] = expand(small(recipes=["cross_entropy"], seeds=[0], learning_rates=[1e30]))
+    progress = run_ray(study, [diverging, *expand(study)], tmp_path, workers=1, threads=1)
+    assert (progress.done, progress.failed) == (2, [diverging])
     assert rows_of(study, tmp_path).equals(rows_of(study, finished))
-    diverges = small(recipes=["cross_entropy"], seeds=[0], learning_rates=[1e30])
-    [run] = expand(diverges)
-    assert run_ray(diverges, [run], tmp_path, workers=1, threads=1).failed == [run]
-    assert "Diverged" in json.loads((tmp_path / run.folder / "failed.json").read_text())["ended"]
+    assert "Diverged" in json.loads((tmp_path / diverging.folder / "failed.json").read_text())["ended"]
 
 
 LONG = {**SMALL, "seeds": [0], "recipes": ["cross_entropy"], "epochs": 400}
@@ -301,7 +315,7 @@ def test_calibrators_have_values_and_a_bound_is_fitted_on_what_it_is_judged_on(f
     wider = small(calibrators=["none", "temperature_ece", fixed, optimal], metrics=["ece", "temperature"])
     run = expand(wider)[0]
     execute(wider, run, root)
-    found = {(r["calibrator"], r["metric"]): r["value"] for r in read_rows([root / run.folder]).to_pylist()}
+    found = {(r["calibrator"], r["metric"]): r["value"] for r in read_rows(wider, [root / run.folder]).to_pylist()}
     assert found["fixed_temperature,t=2.0", "temperature"] == 2
     assert ("none", "temperature") not in found
     name = "temperature_optimal_on_test,metric=ece"
@@ -313,7 +327,7 @@ def scored(finished, tmp_path, score: object) -> dict[tuple[str, str, str], floa
     shutil.copytree(finished, root)
     wider = small(scores=["max_probability", score], metrics=["auroc", "ece"])
     execute(wider, expand(wider)[0], root)
-    found = read_rows([root / expand(wider)[0].folder]).to_pylist()
+    found = read_rows(wider, [root / expand(wider)[0].folder]).to_pylist()
     return {(row["score"], row["calibrator"], row["metric"]): row["value"] for row in found}
 
 
@@ -341,7 +355,7 @@ def test_values_are_chosen_in_turn_and_kept(tmp_path):
             execute(study, run, tmp_path)
 
     found = tune(study, tmp_path, run_all)
-    [plain, smooth] = found.best["digits", "mlp"]
+    plain, smooth = (found.best["digits", "mlp"][name] for name in ("cross_entropy", "label_smoothing"))
     kept = dict(smooth.values)["epsilon"]
     assert batches[0] == ["label_smoothing,epsilon=0.0", "label_smoothing,epsilon=0.9"]
     assert batches[1][:2] == ["cross_entropy,weight_decay=0.0001", "cross_entropy,weight_decay=10.0"]
@@ -350,6 +364,49 @@ def test_values_are_chosen_in_turn_and_kept(tmp_path):
     trial = next(trial for trial in found.trials if trial.method == "label_smoothing,epsilon=0.0")
     run = expand(small(recipes=[{"recipe": "label_smoothing", "epsilon": 0.0}], seeds=[0], epochs=1))[0]
     assert trial.error.mean == float(evaluate(files.read(tmp_path / run.folder / "held_out.npz"))["ece"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "metric", "says"),
+    [
+        ({}, "ecee", "unknown metric"),
+        ({}, "auroc", "auroc is not to be low"),
+        ({"tune": {"epsilonn": [0.1]}}, "ece", "no recipe of the study has a hyper-parameter 'epsilonn'"),
+        ({"n_train": [100, 200]}, "ece", "n_train has several"),
+        ({"tune": {}}, "ece", r"says nothing under \[tune\]"),
+    ],
+)
+def test_tuning_that_cannot_be_done_is_refused_before_anything_runs(changes, metric, says, tmp_path):
+    study = small(**{"recipes": ["label_smoothing"], "tune": {"epsilon": [0.1]}, **changes})
+    with pytest.raises(InputError, match=says):
+        tune(study, tmp_path, lambda runs: pytest.fail("something runs"), metric=metric)
+
+
+def test_studies_that_ask_other_things_share_runs_and_keep_their_rows(finished, tmp_path):
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    before = rows_of(small(), root)
+    other = small(calibrators=["temperature"], metrics=["mce"])
+    execute(other, expand(other)[0], root)
+    assert rows_of(small(), root).equals(before)
+    assert set(rows_of(other, root)["metric"].to_pylist()) == {"mce"}
+
+
+def test_smaller_held_out_sets_are_drawn_and_within_larger_ones(finished, tmp_path, monkeypatch):
+    given = []
+
+    def calibrator(held_out):
+        given.append(held_out.ids.tolist())
+        return temperature(held_out)
+
+    monkeypatch.setitem(_corrections.FITTED, "temperature", calibrator)
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    sized = small(calibrators=["temperature"], held_out_sizes=[20, 50, None])
+    execute(sized, expand(sized)[0], root)
+    few, more, all_of_them = given
+    assert set(few) < set(more) < set(all_of_them)
+    assert few != all_of_them[:20]
 
 
 def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
@@ -365,7 +422,27 @@ def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
 def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch):
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
     assert list(try_out(small(recipes=["cross_entropy", "fmfp", "crl", "cs_kd"]))) == []
-    problems = list(try_out(small(data=["cifar10", "digits"], networks=["resnet8"], recipes=["mixup"])))
-    assert len(problems) == 2
-    assert "cifar10" in problems[0]
-    assert "resnet8" in problems[1]
+    words = {"recipe": "focal", "gamma": "three"}
+    missing, wrong, again = try_out(small(data=["cifar10", "digits"], networks=["resnet8"], recipes=["mixup", words]))
+    assert "cifar10" in missing  # and yet steps are made, on images of its shape
+    assert "focal,gamma=three on cifar10" in wrong
+    assert "focal,gamma=three on digits" in again
+    assert any("tree_lstm" in problem for problem in try_out(small(data=["cifar10"], networks=["tree_lstm"])))
+
+
+def test_a_report_is_written_in_every_form(finished, tmp_path):
+    root, file = tmp_path / "runs", tmp_path / "s.toml"
+    shutil.copytree(finished, root)
+    content = SMALL | {"published": ["000/2"], "stands_for": {"digits": "cifar10", "mlp": "preact_resnet110"}}
+    inline = "{ digits = 'cifar10', mlp = 'preact_resnet110' }"
+    lines = [f"{key} = {inline if key == 'stands_for' else json.dumps(value)}" for key, value in content.items()]
+    file.write_text("\n".join(lines))
+    for name in ("t.md", "t.tex", "t.csv"):
+        report_command(file, out=root, to=tmp_path / name, published=True, holm=True, test="paired")
+        assert "cross" in (tmp_path / name).read_text()
+    report_command(file, out=root, html=tmp_path / "s.html", pages=True, figures=tmp_path / "figures")
+    assert "audit.html" in (tmp_path / "s.html").read_text()
+    assert len(list(root.rglob("audit.html"))) == 4
+    assert list((tmp_path / "figures").rglob("*.svg"))
+    with pytest.raises(InputError, match=r"written as \.md, \.tex, \.csv"):
+        report_command(file, out=root, to=tmp_path / "t.docx")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from io import StringIO
+from itertools import product
 from math import nan
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +20,17 @@ from assay.study import (
     Summary,
     cohens_d,
     holm,
+    mean_ranks,
     paired,
     published_beside,
     ranks,
+    read_study,
     tables,
     welch,
     within_sem,
 )
 
+STUDIES = Path(__file__).parents[1] / "studies"
 A, B = Summary((1.0, 2.0, 4.0)), Summary((2.0, 2.5, 5.5))
 
 
@@ -36,6 +41,28 @@ def test_statistics_match_scipy():
     assert paired(A, B) == pytest.approx(stats.ttest_rel(A.values, B.values).pvalue)
     assert cohens_d(A, B) == pytest.approx((A.mean - B.mean) / np.sqrt((A.sd**2 + B.sd**2) / 2))
     assert ranks(np.array([0.1, 0.3, 0.1]), higher_is_better=False).tolist() == [1.5, 3, 1.5]
+
+
+def test_pairs_are_those_of_a_seed():
+    a, b = Summary((1.0, 2.0, 4.0), (0, 1, 2)), Summary((5.5, 2.0, 9.0), (2, 0, 7))
+    assert paired(a, b) == pytest.approx(stats.ttest_rel([1.0, 4.0], [2.0, 5.5]).pvalue)
+    assert np.isnan(paired(a, Summary((1.0,), (0,))))
+
+
+def test_mean_ranks_over_tables():
+    def one(network: str, ece: dict[str, float]) -> pa.Table:
+        made = rows({(method, "none", "ece"): [value] for method, value in ece.items()})
+        return made.set_column(1, "network", pa.array([network] * len(made)))
+
+    both = pa.concat_tables([one("a", {"x": 0.1, "y": 0.2, "z": 0.3}), one("b", {"x": 0.3, "y": 0.2, "z": 0.4})])
+    found = mean_ranks(tables(both, baseline="x", metrics=["ece"]))
+    assert {method: place["ece"] for (method, _), place in found.items()} == {"x": 1.5, "y": 1.5, "z": 3.0}
+
+
+def test_a_bound_fitted_on_test_is_never_the_best():
+    values = {("m", "none", "ece"): [0.2], ("m", "temperature_optimal_on_test,metric=ece", "ece"): [0.1]}
+    [table] = tables(rows(values), baseline="m", metrics=["ece"])
+    assert [line.cells["ece"].best for line in table.lines] == [True, False]
 
 
 def test_single_values_have_no_test():
@@ -142,9 +169,25 @@ def test_a_published_figure_is_found_by_what_our_names_stand_for():
 def test_of_several_settings_the_published_one_is_that_of_the_run():
     find = beside(published=["002/2"], stands_for={"resnet8": "resnet32"})
     assert find(POINT, "l1@002,alpha=0.05", "histogram", "ece").method == "l1(alpha=0.05)"
-    assert find(POINT, "l1@002", "histogram", "ece").method == "l1(alpha=0.05)"  # the only one
+    assert find(POINT, "l1@002", "histogram", "ece") is None  # ours is weaker
     assert find(POINT, "l1@002,alpha=0.5", "histogram", "ece") is None
     assert find(POINT, "focal@002", "histogram", "ece").method == "focal"
+
+
+def test_every_published_figure_belongs_beside_a_number_of_some_study():
+    def where_it_stands(f: published.Figure) -> tuple[str, ...]:  # some figures are printed in two tables
+        return f.data, f.network, f.method, f.calibrator, f.score, f.shift, f.metric
+
+    found = set()
+    for study in map(read_study, STUDIES.glob("*.toml")):
+        find = published_beside(study)
+        axes = (study.data, study.networks, study.scores_in_full, ["test", "cifar10_c", *study.shifts])
+        for data, network, score, split in product(*axes) if study.published else ():
+            point = {"data": data, "network": network, "score": str(score), "split": split}
+            names = product(study.methods, study.corrections, study.metrics)
+            found |= {find(point, str(method), str(calibrator), metric) for method, calibrator, metric in names}
+    there = {where_it_stands(figure) for figure in found if figure is not None}
+    assert {where_it_stands(figure) for figure in published.load()} == there
 
 
 def test_a_table_shows_the_papers_figure_and_the_difference():

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from torch import Tensor, nn
 
 from assay.batch import Batch, Objective, Task
-from assay.losses import focal
+from assay.losses import Loss, focal
+from assay.objectives._of_loss import of_loss
 
 
 def scheduled_focal(
-    *, gammas: Sequence[float] = (5.0, 3.0, 2.0), starts: Sequence[float] = (100 / 350, 250 / 350)
+    of: Callable[[Loss], Callable[[Task], Objective]] = of_loss,
+    *,
+    gammas: Sequence[float] = (5.0, 3.0, 2.0),
+    starts: Sequence[float] = (100 / 350, 250 / 350),
 ) -> Callable[[Task], Objective]:
     """Focal loss with gammas[0] at first and gammas[i + 1] once the share starts[i] of the epochs is done.
 
     The default is FLS-532; FLS-531 ends with 1. Seed 000's code, cross-entropy for 9 of 201 epochs and then focal with
-    gamma 2, is gammas (0, 2), starts (9 / 201,).
+    gamma 2, is gammas (0, 2), starts (9 / 201,). For trees `of` is `every_node`.
     """
     if len(gammas) != len(starts) + 1:
         raise ValueError(f"{len(starts)} starts make {len(starts) + 1} phases, got {len(gammas)} gammas")
 
     def build(task: Task) -> Objective:
+        phases = [of(partial(focal, gamma=gamma))(task) for gamma in gammas]
+
         def objective(model: nn.Module, batch: Batch) -> Tensor:
-            phase = bisect(starts, batch.epoch / task.epochs)
-            return focal(model(batch.x), batch.y, gamma=gammas[phase])
+            return phases[bisect(starts, batch.epoch / task.epochs)](model, batch)
 
         return objective
 

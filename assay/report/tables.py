@@ -11,11 +11,20 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
-from assay.study import Cell, Line, Table, better
+from assay.study import Cell, Line, Table, better, mean_ranks
 
 ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
 MARKS = {"better": "▲", "worse": "▼", "": ""}
-SCALES = {"aurc": 1000.0, "e_aurc": 1000.0, "augrc": 1000.0, "nll": 1.0, "mean_entropy": 1.0, "temperature": 1.0}
+SCALES = {
+    "aurc": 1000.0,
+    "e_aurc": 1000.0,
+    "augrc": 1000.0,
+    "nll": 1.0,
+    "nll_calibration": 1.0,
+    "nll_refinement": 1.0,
+    "mean_entropy": 1.0,
+    "temperature": 1.0,
+}
 DIGITS = {1000.0: 2, 1.0: 3, 100.0: 2}
 UNITS = {1000.0: " x10³", 1.0: "", 100.0: " %"}
 Bold = Literal["best", "worse"]
@@ -100,6 +109,20 @@ def _emphasized(cell: Cell, bold: Bold) -> bool:
 
 def _has_published(table: Table) -> bool:
     return any(cell.published for line in table.lines for cell in line.cells.values())
+
+
+def ranks(tables: list[Table]) -> Grid:
+    """For the terminal, the mean rank of each method over several tables."""
+    found = Grid(
+        box=SIMPLE_HEAD, pad_edge=False, title=f"mean rank in {len(tables)} tables, 1 the best", title_justify="left"
+    )
+    places = mean_ranks(tables)
+    metrics = [metric for metric in tables[0].metrics if all(metric in ranks for ranks in places.values())]
+    for head in ("method", "calibrator", *metrics):
+        found.add_column(head, overflow="fold")
+    for (method, calibrator), place in places.items():
+        found.add_row(method, calibrator, *(f"{place[metric]:.1f}" for metric in metrics))
+    return found
 
 
 def markdown(table: Table, bold: Bold = "best") -> str:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from warnings import catch_warnings
 
+import torch
+
+from assay.arrays import InputError
 from assay.calibrators import CALIBRATORS, fixed_temperature, temperature_optimal_on_test
 from assay.maps import Map
 from assay.metrics import METRICS, evaluate
@@ -36,6 +40,19 @@ def check_correction(calibrator: Named) -> None:
     if calibrator != Named(UNCHANGED):
         function = found("calibrator", calibrator.name, {UNCHANGED: fixed_temperature, **FITTED, **ON_TEST})
         check_values("calibrator", function, dict(calibrator.values))
+        if calibrator.values:
+            _try(calibrator, function)
+
+
+def _try(calibrator: Named, function: Callable[..., Map]) -> None:
+    """Fit it to a few constructed predictions, to see whether it takes its values."""
+    values: dict[str, Any] = dict(calibrator.values)
+    logits = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    try:
+        with catch_warnings(action="ignore"):
+            function(Predictions.from_logits(logits, (logits + logits.flip(0)).argmax(1)), **values)
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"{calibrator}: {problem}") from problem
 
 
 def correction(calibrator: Named, held_out: Predictions) -> Callable[[Predictions], Map | None]:

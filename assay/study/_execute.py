@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +17,12 @@ from assay.study._rows import write_rows
 from assay.study._run import Run
 from assay.study._scores import LEARNED, learn_score, read_score, write_score
 from assay.study._study import Study
-from assay.training import Hardware, initialized, predict, train
+from assay.training import Hardware, discard_unreadable, initialized, predict, train
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where nothing keeps two studies apart
+    fcntl = None  # type: ignore[assignment]
 
 DONE = "done"
 
@@ -26,10 +33,12 @@ def execute(study: Study, run: Run, root: Path, *, hardware: Hardware = Hardware
     splits = ("test", *study.shifts)
     scores = [score for score in study.scores_in_full if score.name in LEARNED]
     wanted = ("held_out", *splits, *(["train"] if study.train_predictions else []))
-    files_there = (folder / DONE).is_file() and all(_whole(folder / f"{split}.npz") for split in wanted)
-    if not files_there or any(read_score(score, folder, splits) is None for score in scores):
-        _train_and_predict(study, run, folder, hardware, scores)
-    write_rows(study, run, folder)
+    with _alone_in(folder):
+        files_there = (folder / DONE).is_file() and all(_whole(folder / f"{split}.npz") for split in wanted)
+        if not files_there or any(read_score(score, folder, splits) is None for score in scores):
+            discard_unreadable(folder)
+            _train_and_predict(study, run, folder, hardware, scores)
+        write_rows(study, run, folder)
 
 
 def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware, scores: list[Named]) -> None:
@@ -53,6 +62,16 @@ def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware,
             write_score(score, values, folder)
     with replacing(folder / DONE) as stream:
         stream.write(b"")
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other study is at work on the run, which several may share."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # let go when the file is closed, also by a process that is killed
+        yield
 
 
 def _whole(file: Path) -> bool:

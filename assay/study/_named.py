@@ -34,5 +34,7 @@ def each(kind: str, entries: Sequence[Entry]) -> list[Named]:
         if kind not in entry:
             raise InputError(f"a {kind} with values names it: {{ {kind} = ..., ... }}, got {entry}")
         axes = {name: value if isinstance(value, list) else [value] for name, value in entry.items() if name != kind}
+        if not all(axes.values()):
+            raise InputError(f"a list of values is empty: {entry}")
         found += [Named(str(entry[kind]), tuple(zip(axes, values, strict=True))) for values in product(*axes.values())]
     return found

@@ -22,10 +22,10 @@ def nothing(point: Mapping[str, Any], method: str, calibrator: str, metric: str)
 
 
 def published_beside(study: Study) -> Beside:
-    """Figures of the tables that the study names.
+    """Figures of the tables that the study names; of the same figure in several that of the first named.
 
-    A name of ours is looked up as what the study says it `stands_for`, the set-up (@...) left out. Where a figure has
-    settings, as focal(gamma=1), it belongs to ours with the same, or to ours without any if there is no other.
+    A name of ours is looked up as what the study says it `stands_for`, the set-up (@...) left out. Settings must be the
+    same: focal(gamma=1) belongs to focal,gamma=1.0 and to nothing else.
     """
     by_name: dict[tuple[str, ...], list[Figure]] = defaultdict(list)
     for figure in published.load():
@@ -38,8 +38,8 @@ def published_beside(study: Study) -> Beside:
         ours = (point["data"], point["network"], method, calibrator, point.get("score", PLAIN), split)
         names, settings = zip(*(_parted(study.stands_for.get(name, name)) for name in ours), strict=True)
         there = by_name.get((*names, metric), [])
-        same = [figure for figure in there if _settings(figure) == settings[2:4]] or ([] if any(settings) else there)
-        return same[0] if len(same) == 1 else None
+        same = [figure for figure in there if _settings(figure) == settings[2:4]]
+        return min(same, key=lambda figure: study.published.index(f"{figure.seed}/{figure.table}"), default=None)
 
     return beside
 

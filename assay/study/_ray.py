@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -36,14 +37,17 @@ def run_ray(
 ) -> Progress:
     """Run all that are not done on the cluster at `address`, or on one of this machine started for the purpose.
 
-    A run takes `threads` CPUs and `gpus` GPUs; how many run at a time is the cluster's affair, and here `workers`.
+    A run takes `threads` CPUs and `gpus` GPUs; at most `workers` are in the cluster's hands at a time.
     """
     ray = _ray()
     share = threads or max((os.cpu_count() or 1) // workers, 1)
     size = {"address": address} if address else {"num_cpus": workers * share, "include_dashboard": False}
-    ray.init(log_to_driver=False, logging_level="ERROR", **size)
     try:
-        return _run_all(ray, study, runs, root.resolve(), share, gpus, hardware, show)
+        ray.init(log_to_driver=False, logging_level="ERROR", **size)
+    except (ConnectionError, ValueError) as problem:
+        raise InputError(f"no Ray cluster at '{address}': {str(problem).splitlines()[0]}") from problem
+    try:
+        return _run_all(ray, study, runs, root.resolve(), workers, share, gpus, hardware, show)
     finally:
         ray.shutdown()
 
@@ -53,22 +57,27 @@ def _run_all(
     study: Study,
     runs: Sequence[Run],
     root: Path,
+    workers: int,
     threads: int,
     gpus: float,
     hardware: Hardware,
     show: Callable[[Progress], None],
 ) -> Progress:
     task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=RETRIES)(_task)
-    todo = not_done(study, runs, root)
-    progress = Progress(len(todo), done=len(runs) - len(todo))
-    start = time.monotonic()
-    tasks = {task.remote(study, run, root, threads, hardware): run for run in todo}
-    while tasks:
+    waiting = deque(not_done(study, runs, root))
+    progress = Progress(len(waiting), done=len(runs) - len(waiting))
+    tasks: dict[Any, Run] = {}
+    while waiting or tasks:
+        while waiting and len(tasks) < workers:
+            run = waiting.popleft()
+            tasks[task.remote(study, run, root, threads, hardware)] = run
+            progress.running[run] = time.monotonic()
+        progress.waiting = len(waiting)
         show(progress)
         finished, _ = ray.wait(list(tasks), timeout=0.5)
         for reference in finished:
             run = tasks.pop(reference)
-            progress.waiting = len(tasks)
+            progress.seconds.append(time.monotonic() - progress.running.pop(run))
             try:
                 how = ray.get(reference)
             except ray.exceptions.RayError as problem:  # its process was lost once too often
@@ -78,7 +87,6 @@ def _run_all(
             else:
                 progress.failed.append(run)
                 remember(root / run.folder, how)
-            progress.seconds.append((time.monotonic() - start) / (len(todo) - len(tasks)))
     show(progress)
     return progress
 

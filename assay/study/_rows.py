@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 from assay import files
 from assay.files import replacing
@@ -25,7 +27,6 @@ from assay.study._scores import LEARNED, read_score
 from assay.study._shifts import with_means
 from assay.study._study import PLAIN, TEMPERATURE, Study
 
-FILE = "rows.parquet"
 KEYS = ("data", "network", "method", "n_train", "learning_rate", "weight_decay", "seed")
 SCHEMA = pa.schema(
     [
@@ -42,7 +43,7 @@ SCHEMA = pa.schema(
 
 
 def write_rows(study: Study, run: Run, folder: Path) -> None:
-    """Compute every number that the study asks of the run, unless just these are there already."""
+    """Compute every number that the study asks of the run, unless they are there already."""
     if has_rows(study, folder):
         return
     found = with_means(_values(study, folder))
@@ -51,36 +52,40 @@ def write_rows(study: Study, run: Run, folder: Path) -> None:
     table = pa.table(
         [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
     )
-    with replacing(folder / FILE) as stream:
-        asked = table.replace_schema_metadata({"asked": _asked(study)})
-        pq.write_table(asked, stream, use_dictionary=False, write_statistics=False)  # a small file, read fast
+    with replacing(folder / rows_file(study)) as stream:
+        pq.write_table(table, stream, use_dictionary=False, write_statistics=False)  # a small file, read fast
 
 
 def has_rows(study: Study, folder: Path) -> bool:
-    """Whether a run is done: its numbers are there, just those that the study asks for."""
+    """Whether a run is done: the numbers that the study asks for are there and can be read."""
     try:
-        metadata = pq.read_schema(folder / FILE).metadata or {}
+        pq.read_schema(folder / rows_file(study))
     except (OSError, pa.ArrowInvalid):
         return False
-    return bool(metadata.get(b"asked", b"").decode() == _asked(study))
+    return True
 
 
-def read_rows(folders: Sequence[Path]) -> pa.Table:
-    """The rows of all runs that have some, one table."""
+def read_rows(study: Study, folders: Sequence[Path]) -> pa.Table:
+    """The rows of all runs that are done, one table."""
+    file = rows_file(study)
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(_read, folders))
+        found = list(pool.map(lambda folder: _read(folder / file), folders))
     return pa.concat_tables([SCHEMA.empty_table(), *(table for table in found if table is not None)])
 
 
-def _read(folder: Path) -> pa.Table | None:
-    """Without metadata; of thousands of small files a plain reader costs a third of `read_table`."""
-    file = folder / FILE
-    return pq.ParquetFile(file).read(use_threads=False).replace_schema_metadata() if file.is_file() else None
-
-
-def _asked(study: Study) -> str:
+def rows_file(study: Study) -> str:
+    """Its name tells what was asked, since studies that ask other things of a run share its folder."""
     names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
-    return json.dumps({name: getattr(study, name) for name in names})
+    asked = json.dumps({name: getattr(study, name) for name in names})
+    return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.parquet"
+
+
+def _read(file: Path) -> pa.Table | None:
+    """Of thousands of small files a plain reader costs a third of `read_table`."""
+    try:
+        return pq.ParquetFile(file).read(use_threads=False)
+    except (OSError, pa.ArrowInvalid):
+        return None
 
 
 def _predictions(file: Path) -> Predictions:
@@ -94,8 +99,9 @@ def _values(study: Study, folder: Path) -> Iterator[tuple[str, str, int, str, st
     held_out = _predictions(folder / "held_out.npz")
     splits = {name: _predictions(folder / f"{name}.npz") for name in ("test", *study.shifts)}
     learned = {s: read_score(s, folder, splits) or {} for s in study.scores_in_full if s.name in LEARNED}
+    order = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(0))
     for size in study.held_out_sizes:
-        fit_on = held_out if size is None else held_out[:size]
+        fit_on = held_out if size is None else held_out[order[:size]]  # smaller parts are within larger ones
         for calibrator in study.corrections:
             fitted = correction(calibrator, fit_on)
             for split, predictions in splits.items():

@@ -18,6 +18,7 @@ class Summary:
     """Values of one cell, one a seed."""
 
     values: tuple[float, ...]
+    seeds: tuple[int, ...] | None = None  # whose they are, where values of the same seed belong together
 
     @property
     def n(self) -> int:
@@ -50,15 +51,15 @@ def welch(a: Summary, b: Summary) -> float:
 
 
 def paired(a: Summary, b: Summary) -> float:
-    """p of equal means of values that belong together, as those of one seed, two-sided."""
-    if a.n != b.n:
-        raise ValueError(f"{a.n} values cannot be paired with {b.n}")
-    if a.n < 2:
+    """p of equal means of values that belong together, those of seeds that both have, two-sided."""
+    of_b = dict(zip(b.seeds or range(b.n), b.values, strict=True))
+    pairs = [(x, of_b[seed]) for seed, x in zip(a.seeds or range(a.n), a.values, strict=True) if seed in of_b]
+    if len(pairs) < 2:
         return nan
-    differences = Summary(tuple(x - y for x, y in zip(a.values, b.values, strict=True)))
+    differences = Summary(tuple(x - y for x, y in pairs))
     if differences.sd == 0:
         return 1.0 if differences.mean == 0 else 0.0
-    return _two_sided(differences.mean / differences.sem, a.n - 1)
+    return _two_sided(differences.mean / differences.sem, differences.n - 1)
 
 
 def _two_sided(t: float, degrees: float) -> float:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+)
 
 from assay.arrays import InputError
 from assay.data import loader
@@ -38,18 +48,18 @@ class Study(BaseModel):
     networks: list[str] = Field(min_length=1)
     recipes: list[Entry] = Field(min_length=1)
     seeds: list[int] = Field(min_length=1)
-    epochs: int | None = None  # None: the recipe's own
-    batch_size: int | None = None
+    epochs: PositiveInt | None = None  # None: the recipe's own
+    batch_size: PositiveInt | None = None
     augment: bool = True
-    learning_rates: list[float | None] = [None]
-    weight_decays: list[float | None] = [None]
-    n_train: list[int | None] = [None]  # None: all
-    held_out: int | None = None  # samples held out for calibration; None: a tenth
-    held_out_sizes: list[int | None] = [None]  # of these the calibrators are given so many; None: all
-    calibrators: list[Entry] = [UNCHANGED]
-    scores: list[Entry] = [PLAIN]
+    learning_rates: list[PositiveFloat | None] = Field([None], min_length=1)
+    weight_decays: list[NonNegativeFloat | None] = Field([None], min_length=1)
+    n_train: list[PositiveInt | None] = Field([None], min_length=1)  # None: all
+    held_out: PositiveInt | None = None  # samples held out for calibration; None: a tenth
+    held_out_sizes: list[PositiveInt | None] = Field([None], min_length=1)  # given to the calibrators; None: all
+    calibrators: list[Entry] = Field([UNCHANGED], min_length=1)
+    scores: list[Entry] = Field([PLAIN], min_length=1)
     shifts: list[str] = []  # names, or patterns as *_3 (made here) and cifar10_c/* (read): all of the 15 corruptions
-    metrics: list[str] = ["accuracy", "ece", "auroc", "aurc", "e_aurc", "nll"]
+    metrics: list[str] = Field(["accuracy", "ece", "auroc", "aurc", "e_aurc", "nll"], min_length=1)
     baseline: str = ""  # the recipe that the others are compared with; by default the first
     tune: dict[str, list[Value]] = {}  # values of hyper-parameters to choose among, one parameter after the other
     record: Record = Record()  # what is written down of each epoch
@@ -77,6 +87,14 @@ class Study(BaseModel):
     def scores_in_full(self) -> list[Named]:
         """Scores with their values."""
         return each("score", self.scores)
+
+    @field_validator("data", "networks", "seeds", "calibrators", "scores", "metrics", "held_out_sizes", "shifts")
+    @classmethod
+    def _each_once(cls, entries: list[Any]) -> list[Any]:
+        for i, entry in enumerate(entries):
+            if entry in entries[:i]:
+                raise InputError(f"{entry} stands twice")
+        return entries
 
     @field_validator("calibrators")
     @classmethod
@@ -135,22 +153,24 @@ def read_study(file: str | Path) -> Study:
         raise InputError(f"{file}: {problem}") from problem
 
 
-def _content(file: Path) -> dict[str, Any]:
+def _content(file: Path, extending: tuple[Path, ...] = ()) -> dict[str, Any]:
     try:
-        own = tomllib.loads(file.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as problem:
+        own = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InputError(f"{file}: cannot be read: {problem}") from problem
+    if file.resolve() in extending:
+        raise InputError(f"{file}: extends itself")
     base = own.pop("extends", None)
-    return own if base is None else _content(file.parent / base) | own
+    return own if base is None else _content(file.parent / base, (*extending, file.resolve())) | own
 
 
 def _first(problem: ValidationError) -> str:
     """The first thing that is wrong, in a line."""
     error = problem.errors()[0]
-    key = str(error["loc"][0])
-    if error["type"] == "extra_forbidden":
-        return f"unknown key '{key}'; {hint(key, Study.model_fields)}"
-    return f"{key}: {error['msg'].removeprefix('Value error, ')}"
+    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        key, inside = str(error["loc"][-1]), len(error["loc"]) > 1
+        return f"unknown key '{key}'; {hint(key, [f.name for f in fields(Record)] if inside else Study.model_fields)}"
+    return f"{error['loc'][0]}: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> str:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from assay.metrics import METRICS
 from assay.published import Figure
+from assay.study._corrections import ON_TEST, UNCHANGED
 from assay.study._published import Beside, nothing
-from assay.study._statistics import Summary, holm, welch
+from assay.study._statistics import Summary, holm, ranks, welch
 
 POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out", "score")
 ALWAYS = ("data", "network", "split")  # of the point, told also where they do not vary
@@ -104,6 +105,21 @@ def tables(
     return found
 
 
+def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]]:
+    """Of each method with a calibrator that stands in all tables, its mean rank in each metric; 1 is the best."""
+    pairs = [{(line.method, line.calibrator): line for line in table.lines} for table in found]
+    common = [pair for pair in pairs[0] if all(pair in lines for lines in pairs)] if pairs else []
+    places: dict[tuple[str, str], dict[str, float]] = {pair: {} for pair in common}
+    for metric in found[0].metrics if found else ():
+        if better(metric) == "-" or any(metric not in lines[pair].cells for lines in pairs for pair in common):
+            continue
+        means = [np.array([lines[pair].cells[metric].summary.mean for pair in common]) for lines in pairs]
+        mean = np.mean([ranks(row, higher_is_better=better(metric) == "higher") for row in means], axis=0)
+        for pair, rank in zip(common, mean.tolist(), strict=True):
+            places[pair][metric] = rank
+    return places
+
+
 def better(metric: str) -> str:
     """Whether higher or lower is better; - for what is no metric, as a temperature."""
     return METRICS[metric].better if metric in METRICS else "-"
@@ -119,14 +135,12 @@ def _cells(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
     words = [column.dictionary.to_pylist() for column in coded]
     cell, first = _numbered(codes, [len(column) for column in words])
     order = np.lexsort((rows["seed"].to_numpy(), cell))
-    values = rows["value"].to_numpy()[order].tolist()
+    values, seeds = (rows[name].to_numpy()[order].tolist() for name in ("value", "seed"))
     ends = np.cumsum(np.bincount(cell)).tolist()
     for number, row in enumerate(first.tolist()):
-        start = ends[number - 1] if number else 0
-        yield (
-            tuple(column[code[row]] for column, code in zip(words, codes, strict=True)),
-            Summary(tuple(values[start : ends[number]])),
-        )
+        part = slice(ends[number - 1] if number else 0, ends[number])
+        key = tuple(column[code[row]] for column, code in zip(words, codes, strict=True))
+        yield key, Summary(tuple(values[part]), tuple(seeds[part]))
 
 
 def _numbered(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -144,7 +158,8 @@ def _compared(
 ) -> dict[tuple[str, str], dict[str, tuple[float, float, bool]]]:
     """Of each method with a calibrator, for each metric: p against the baseline, the difference, whether it is best."""
     pairs = list(dict.fromkeys((method, calibrator) for method, calibrator, _ in cells))
-    unchanged = pairs[0][1]
+    calibrators = [calibrator for _, calibrator in pairs]
+    unchanged = UNCHANGED if UNCHANGED in calibrators else calibrators[0]
     found: dict[tuple[str, str], dict[str, tuple[float, float, bool]]] = {pair: {} for pair in pairs}
     for metric in metrics:
         here = {pair: cells[*pair, metric] for pair in pairs if (*pair, metric) in cells}
@@ -161,7 +176,8 @@ def _compared(
 
 
 def _best(metric: str, summaries: dict[tuple[str, str], Summary]) -> tuple[str, str] | None:
-    known = {pair: summary.mean for pair, summary in summaries.items() if not isnan(summary.mean)}
+    means = {pair: summary.mean for pair, summary in summaries.items() if pair[1].partition(",")[0] not in ON_TEST}
+    known = {pair: mean for pair, mean in means.items() if not isnan(mean)}
     if better(metric) == "-" or not known:
         return None
     return (max if better(metric) == "higher" else min)(known, key=lambda pair: known[pair])

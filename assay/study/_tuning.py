@@ -9,7 +9,8 @@ from typing import Literal
 
 from assay import files
 from assay.arrays import InputError
-from assay.metrics import evaluate
+from assay.metrics import METRICS, evaluate
+from assay.names import found
 from assay.recipes import Value
 from assay.study._named import Named
 from assay.study._run import Run, expand
@@ -32,10 +33,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was tried, in order, and the recipes as they were left, by data set and network."""
+    """What was tried, in order, and by data set and network what became of each method."""
 
     trials: tuple[Trial, ...]
-    best: dict[tuple[str, str], list[Named]]
+    best: dict[tuple[str, str], dict[str, Named]]
 
 
 Values = tuple[tuple[str, Value], ...]
@@ -55,8 +56,7 @@ def tune(
     Near is less than `give_up` below. `run_all` trains what is not done. A parameter that a recipe does not have is
     passed over. Choosing on the test set, as seed 002 did, makes test figures better than they are.
     """
-    if not study.tune:
-        raise InputError("the study says nothing under [tune], as beta = [0.1, 1, 10]")
+    _check(study, metric)
     starts = {(run.data, run.network, run.recipe, run.values): run for run in reversed(expand(study))}
     best: dict[Run, Values] = {run: run.values for run in reversed(starts.values())}
     trials = []
@@ -74,10 +74,23 @@ def tune(
             for given, (accuracy, error) in judged.items():
                 method, chosen = str(Named(start.recipe, given)), given == best[start]
                 trials.append(Trial(start.data, start.network, method, parameter, accuracy, error, chosen))
-    found: dict[tuple[str, str], list[Named]] = {}
+    tuned: dict[tuple[str, str], dict[str, Named]] = {}
     for start, kept in best.items():
-        found.setdefault((start.data, start.network), []).append(Named(start.recipe, kept))
-    return Tuned(tuple(trials), found)
+        tuned.setdefault((start.data, start.network), {})[start.method] = Named(start.recipe, kept)
+    return Tuned(tuple(trials), tuned)
+
+
+def _check(study: Study, metric: str) -> None:
+    if not study.tune:
+        raise InputError("the study says nothing under [tune], as beta = [0.1, 1, 10]")
+    if found("metric", metric, METRICS).better != "lower":
+        raise InputError(f"{metric} is not to be low; values are chosen by an error")
+    for axis in ("n_train", "learning_rates", "weight_decays"):
+        if len(getattr(study, axis)) > 1:
+            raise InputError(f"values are chosen at one point: {axis} has several")
+    for parameter in study.tune:
+        if not any(_has(run, parameter) for run in expand(study)):
+            raise InputError(f"no recipe of the study has a hyper-parameter '{parameter}' to tune")
 
 
 def _with_each(values: Values, parameter: str, tried: Sequence[Value]) -> list[Values]:

@@ -1,7 +1,7 @@
 """Training: a recipe says how, one loop does it, and `predict` gives the predictions that all else works on."""
 
 from assay.training._figures import FIGURES
-from assay.training._folder import load_weights
+from assay.training._folder import discard_unreadable, load_weights
 from assay.training._hardware import Hardware
 from assay.training._history import NOTHING, History, Record
 from assay.training._keeping import EpochEnd, Keeper, averaged, best, last
@@ -25,6 +25,7 @@ __all__ = [
     "Trained",
     "averaged",
     "best",
+    "discard_unreadable",
     "initialized",
     "last",
     "last_linear",

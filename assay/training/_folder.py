@@ -79,6 +79,15 @@ def load_weights(network: nn.Module, run: Path) -> None:
     network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
 
 
+def discard_unreadable(run: Path) -> None:
+    """Delete the checkpoint of a run if it cannot be read, so that the run begins anew."""
+    if (run / CHECKPOINT).is_file():
+        try:
+            _read(run)
+        except InputError:
+            (run / CHECKPOINT).unlink()
+
+
 def _read(run: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = torch.load(run / CHECKPOINT, map_location="cpu", weights_only=True)

@@ -3,7 +3,7 @@
 They start from what a study leaves, histories and samples in its run folders (`history`, `sample_columns`) and its
 table of rows (`assay.study.read_rows`, then `unfolded`):
 
-    rows = where(unfolded(read_rows(folders)), {"split": "test", "calibrator": "none", "metric": "ece"})
+    rows = where(unfolded(read_rows(study, folders)), {"split": "test", "calibrator": "none", "metric": "ece"})
     figures.sweep(lines(rows, over="gamma", by=["data"]), ax, varied="gamma", metric="ece")
 """
 

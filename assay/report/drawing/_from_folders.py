@@ -23,6 +23,7 @@ NORM = "gradient_norm_"
 SPLITS = ("train", "held_out", "test")
 PER_EPOCH = {
     "overfitting": ("accuracy", "auroc", "ece", "optimal_ece"),
+    "true class": ("true_class_correct", "true_class_wrong"),
     "likelihood": ("nll", "nll_correct", "nll_wrong", "entropy_correct", "entropy_wrong"),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,8 +10,6 @@ import pyarrow as pa
 from assay.report import analyses, figures
 from assay.report.analyses import apart, recipe_and_values, where
 from assay.report.drawing._results import (
-    NONE,
-    PLAIN,
     POINT,
     Results,
     by_metric,
@@ -24,13 +22,12 @@ from assay.report.drawing._results import (
     title,
 )
 from assay.report.statistics import Effect
-from assay.study import Summary
+from assay.study import PLAIN, TEMPERATURE, UNCHANGED, Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Drawn = Iterator[tuple[str, "Figure"]]
-TEMPERATURE = "temperature"
 OF_RIGHT_AND_WRONG = ("ece_correct", "ece_wrong", "confidence_gap")
 AXES = ("n_train", "learning_rate", "weight_decay")
 
@@ -38,7 +35,7 @@ AXES = ("n_train", "learning_rate", "weight_decay")
 def maps(results: Results) -> Drawn:
     """Calibration and refinement at once."""
     x, y = results.first("calibration"), results.first("refinement")
-    for point, rows in apart(results.at({"split": "test", "calibrator": NONE}), POINT):
+    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
         if methods := analyses.both_axes(rows, calibration=x, refinement=y):
             figure, [ax] = panels(1, title(point))
             figures.calibration_refinement(methods, ax, calibration=x, refinement=y)
@@ -48,7 +45,7 @@ def maps(results: Results) -> Drawn:
 def uncertainties(results: Results) -> Drawn:
     """ECE against average uncertainty."""
     y = results.first("calibration")
-    for point, rows in apart(results.at({"split": "test", "calibrator": NONE}), POINT):
+    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
         if methods := analyses.uncertainties(rows, calibration=y):
             figure, [ax] = panels(1, title(point))
             figures.uncertainty(methods, ax, calibration=y)
@@ -57,7 +54,7 @@ def uncertainties(results: Results) -> Drawn:
 
 def right_and_wrong(results: Results) -> Drawn:
     """What calibration does to right answers, and to their distance from wrong ones."""
-    for point, rows in apart(results.at({"split": "test", "calibrator": NONE}), POINT):
+    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
         if by_metric(rows, OF_RIGHT_AND_WRONG):
             there = by_metric(rows, [results.first("calibration"), *OF_RIGHT_AND_WRONG])
             figure, axes = panels(len(there), title(point), height=0.8 + 0.28 * len(rows["method"].unique()))
@@ -99,7 +96,7 @@ def coefficients(results: Results) -> Drawn:
 def best_coefficients(results: Results) -> Drawn:
     """The best of each coefficient that varies, against the size of the training set; alone in its recipe."""
     metric = results.first("calibration")
-    test = results.at({"split": "test", "calibrator": NONE, "metric": metric})
+    test = results.at({"split": "test", "calibrator": UNCHANGED, "metric": metric})
     for point, rows in apart(test, [name for name in POINT if name != "n_train"]):
         varied = [(r, c, some) for r, c, some in _varied(rows) if len(_varied(some)) == 1]
         if len(numbers(rows, "n_train")) > 1 and varied:
@@ -116,7 +113,7 @@ def best_coefficients(results: Results) -> Drawn:
 
 def axes_that_vary(results: Results) -> Drawn:
     """Metrics against the size of the training set, the learning rate and the weight decay."""
-    test = results.at({"split": "test", "calibrator": NONE})
+    test = results.at({"split": "test", "calibrator": UNCHANGED})
     for over in AXES:
         for point, rows in apart(test, [name for name in POINT if name != over]):
             if len(numbers(rows, over)) > 1 and by_metric(rows, results.shown):
@@ -129,7 +126,9 @@ def held_out_sizes(results: Results) -> Drawn:
     of_metric = where(results.rows, {"split": "test", "score": PLAIN, "metric": metric})
     for point, rows in apart(of_metric, POINT):
         sizes = numbers(rows, "held_out")
-        fitted = {each["calibrator"]: some for each, some in apart(rows, ["calibrator"]) if each["calibrator"] != NONE}
+        fitted = {
+            each["calibrator"]: some for each, some in apart(rows, ["calibrator"]) if each["calibrator"] != UNCHANGED
+        }
         if len(sizes) > 1 and fitted:
             figure, axes = panels(len(fitted), title(point))
             found = same_looks([analyses.lines(some, over="held_out", by=["method"]) for some in fitted.values()])
@@ -141,7 +140,7 @@ def held_out_sizes(results: Results) -> Drawn:
 
 def severities(results: Results) -> Drawn:
     """Metrics against the severity of corruptions, one line a method."""
-    for point, rows in apart(results.at({"calibrator": NONE}), POINT):
+    for point, rows in apart(results.at({"calibrator": UNCHANGED}), POINT):
         there = by_metric(rows, results.shown)
         if len(numbers(rows, "severity")) > 1 and there:
             figure, axes = panels(len(there), title(point))
@@ -179,10 +178,16 @@ def _against(results: Results, methods: list[str]) -> dict[str, str]:
     found = {}
     for method in methods:
         secondary = analyses.secondary_and_primary(method)
-        other = secondary[1] if secondary and secondary[1] in methods else results.baseline
+        other = (secondary and _of_recipe(secondary[1], methods)) or results.baseline
         if other != method and other in methods:
             found[method] = other
     return found
+
+
+def _of_recipe(recipe: str, methods: Iterable[str]) -> str | None:
+    """The method of that recipe, with whatever values it was tuned to; None where there are several or none."""
+    found = [method for method in methods if recipe_and_values(method)[0] == recipe]
+    return found[0] if len(found) == 1 else None
 
 
 def _pooled(rows: pa.Table, metric: str) -> list[Effect]:
@@ -190,8 +195,9 @@ def _pooled(rows: pa.Table, metric: str) -> list[Effect]:
     for _, some in apart(rows, POINT):
         values = analyses.by_method(some)
         for method, summary in values.items():
-            secondary, primary = analyses.secondary_and_primary(method) or ("", "")
-            if primary in values and analyses.comparable(summary, values[primary]):
+            secondary, recipe = analyses.secondary_and_primary(method) or ("", "")
+            primary = _of_recipe(recipe, values)
+            if primary and analyses.comparable(summary, values[primary]):
                 strength = "".join(method.partition(",")[1:])
                 pairs.setdefault(secondary + strength, []).append((summary, values[primary]))
     return [analyses.pooled_effect(name, some, metric=metric) for name, some in pairs.items() if len(some) > 1]

@@ -15,14 +15,13 @@ import pyarrow.compute as pc
 from assay.metrics import METRICS
 from assay.report.analyses import apart, where
 from assay.report.statistics import Line
-from assay.study import Run, Study
+from assay.study import PLAIN, Run, Study
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NONE, PLAIN = "none", "max_probability"  # no calibrator, the usual score
 POINT = ("data", "network", "n_train", "learning_rate", "weight_decay")
 COLUMNS = 3  # of panels
 ROOT_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)

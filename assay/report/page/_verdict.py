@@ -10,11 +10,10 @@ from math import isnan
 
 from assay.metrics import METRICS
 from assay.report.tables import UNITS, number, scale
-from assay.study import Line, Table, better, welch
+from assay.study import UNCHANGED, Line, Table, better, welch
 
 PREFERRED = {"calibration": ("ece", "ada_ece", "smooth_ece"), "refinement": ("aurc", "e_aurc", "auroc")}
 TITLES = {"calibration": "best calibrated", "refinement": "best at knowing its errors"}
-UNCHANGED = "none"
 LEVEL = 0.05
 
 

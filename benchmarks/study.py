@@ -1,0 +1,101 @@
+"""What a study costs beside its trainings: scheduling tiny runs, and tabulating the rows of many.
+
+    python benchmarks/study.py [RUNS]
+
+A tiny run in a child process, against the same runs one after the other in this process; reading and tabulating
+10,000 runs of 100 rows, against reading the bytes of their files. Exits with an error where a bound is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from assay.study import Study, execute, expand, read_rows, rows_file, run_local, tables
+from assay.study._rows import SCHEMA
+
+SCHEDULING, TABULATING = 0.1, 10.0  # seconds: a run, all
+METRICS = ["accuracy", "ece", "auroc", "aurc", "e_aurc"]
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def tiny(n: int) -> Study:
+    return Study(
+        name="tiny",
+        data=["digits"],
+        networks=["mlp"],
+        recipes=["cross_entropy"],
+        seeds=list(range(n)),
+        epochs=1,
+        n_train=[32],
+        held_out=32,
+        metrics=["accuracy"],
+    )
+
+
+STORED = tiny(1)
+
+
+def scheduling(n: int) -> bool:
+    study = tiny(n)
+    runs = expand(study)
+    torch.set_num_threads(1)
+    with TemporaryDirectory() as here, TemporaryDirectory() as there:
+        first = tiny(n + 1)
+        run_local(first, expand(first)[-1:], Path(there), workers=1, threads=1)  # starts the server, which imports
+        execute(first, expand(first)[-1], Path(here))
+        inside = seconds(lambda: [execute(study, run, Path(here)) for run in runs])
+        outside = seconds(lambda: run_local(study, runs, Path(there), workers=1, threads=1))
+    cost = (outside - inside) / n
+    print(f"{n} tiny runs: {outside / n:.3f} s a run as child processes, {inside / n:.3f} s in one process")
+    print(f"  scheduling {cost:.3f} s a run (bound {SCHEDULING}), {outside / inside:.2f} x")
+    return cost <= SCHEDULING
+
+
+def tabulating(runs: int = 10_000) -> bool:
+    """1,000 points of data set and method with 10 seeds each; 5 splits, 4 calibrators, 5 metrics."""
+    with TemporaryDirectory() as folder:
+        folders = [_stored(Path(folder), i) for i in range(runs)]
+        taken = seconds(lambda: tables(read_rows(STORED, folders), baseline="m0", metrics=METRICS))
+        plain = seconds(lambda: [(run / rows_file(STORED)).read_bytes() for run in folders])
+    print(
+        f"rows of {runs} runs: {taken:.1f} s to read and tabulate (bound {TABULATING:.0f}), {taken / plain:.0f} x bytes"
+    )
+    return taken <= TABULATING
+
+
+def _stored(root: Path, number: int) -> Path:
+    rng = np.random.default_rng(number)
+    data, method, seed = f"d{number % 10}", f"m{number // 100}", number // 10 % 10
+    point = (data, "mlp", method, None, None, None, seed)
+    rows = [
+        (*point, split, calibrator, 400, "max_probability", metric, float(rng.random()))
+        for split in ("test", "fog_1", "fog_3", "snow_1", "snow_3")
+        for calibrator in ("none", "temperature", "histogram", "platt")
+        for metric in METRICS
+    ]
+    columns = [pa.array(column, kind.type) for column, kind in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    folder = root / data / method / str(seed)
+    folder.mkdir(parents=True)
+    pq.write_table(
+        pa.table(columns, schema=SCHEMA), folder / rows_file(STORED), use_dictionary=False, write_statistics=False
+    )
+    return folder
+
+
+if __name__ == "__main__":
+    kept = [scheduling(int(sys.argv[1]) if len(sys.argv) > 1 else 100), tabulating()]
+    sys.exit(0 if all(kept) else 1)
