@@ -42,6 +42,7 @@ def run_ray(
     ray = _ray()
     share = threads or max((os.cpu_count() or 1) // workers, 1)
     size = {"address": address} if address else {"num_cpus": workers * share, "include_dashboard": False}
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's workers are nice by 15, and starve beside anything else
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", **size)
     except (ConnectionError, ValueError) as problem:
