@@ -68,14 +68,14 @@ def of_secondary(loss: Loss, logits: Tensor, labels: Tensor, repeats: int = 50) 
 
 
 def seconds(*calls: Callable[[], None]) -> list[float]:
-    """Median CPU time of each, taken in turn so that they share what else goes on; once to warm up."""
+    """Least CPU time of each, taken in turn so that they share what else goes on, which only ever adds to it."""
     taken: list[list[float]] = [[] for _ in calls]
     for _ in range(REPEATS + 1):
         for call, times in zip(calls, taken, strict=True):
             start = time.process_time()
             call()
             times.append(time.process_time() - start)
-    return [sorted(times[1:])[REPEATS // 2] for times in taken]
+    return [min(times[1:]) for times in taken]
 
 
 if __name__ == "__main__":

@@ -224,7 +224,7 @@ def test_a_killed_study_goes_on_where_it_was(finished, tmp_path):
     words += ["--out", str(tmp_path / "runs")]
     first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
-    while not list((tmp_path / "runs").rglob("rows.*.parquet")) and time.monotonic() < deadline:
+    while not list((tmp_path / "runs").rglob("rows.*.arrow")) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()

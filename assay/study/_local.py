@@ -37,7 +37,7 @@ def run_local(
 ) -> Progress:
     """Run all that are not done, so many at a time; unless said, the machine's threads are shared out among them."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["assay.study._local", "lightning.fabric"])
+    context.set_forkserver_preload(["__main__", "assay.study._local", "assay.study._preloaded"])
     share = threads or max((os.cpu_count() or 1) // workers, 1)
     waiting = deque(not_done(study, runs, root))
     progress = Progress(len(waiting), done=len(runs) - len(waiting))
@@ -87,6 +87,8 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware)
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+    sys.stdout.flush()
+    os._exit(0)  # nothing is left to tidy up, and to take a large process apart takes time
 
 
 def _leave_with_parent() -> None:

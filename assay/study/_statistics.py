@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from math import fsum, isnan, nan, sqrt
 
 import numpy as np
@@ -19,19 +18,16 @@ class Summary:
 
     values: tuple[float, ...]
     seeds: tuple[int, ...] | None = None  # whose they are, where values of the same seed belong together
+    n: int = field(init=False)
+    mean: float = field(init=False)
+    sd: float = field(init=False)  # with n - 1; nan of a single value
 
-    @property
-    def n(self) -> int:
-        return len(self.values)
-
-    @cached_property
-    def mean(self) -> float:
-        return fsum(self.values) / self.n
-
-    @cached_property
-    def sd(self) -> float:
-        """Standard deviation with n - 1; nan of a single value."""
-        return sqrt(fsum((value - self.mean) ** 2 for value in self.values) / (self.n - 1)) if self.n > 1 else nan
+    def __post_init__(self) -> None:
+        n = len(self.values)
+        mean = fsum(self.values) / n
+        sd = sqrt(fsum([(value - mean) ** 2 for value in self.values]) / (n - 1)) if n > 1 else nan
+        for name, value in (("n", n), ("mean", mean), ("sd", sd)):
+            object.__setattr__(self, name, value)
 
     @property
     def sem(self) -> float:

@@ -1,5 +1,6 @@
 """Training: a recipe says how, one loop does it, and `predict` gives the predictions that all else works on."""
 
+from assay.training._configuration import versions
 from assay.training._figures import FIGURES
 from assay.training._folder import discard_unreadable, load_weights
 from assay.training._hardware import Hardware
@@ -33,4 +34,5 @@ __all__ = [
     "predict",
     "seed_of",
     "train",
+    "versions",
 ]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from subprocess import TimeoutExpired, run
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -73,6 +72,7 @@ def described_network(network: nn.Module) -> dict[str, Any]:
     return {"type": _named(type(network)), "weights": sum(p.numel() for p in network.parameters())}
 
 
+@cache
 def versions() -> dict[str, str]:
     """Of what the numbers of a run depend on besides its configuration."""
     from importlib.metadata import version
@@ -83,15 +83,14 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> dict[str, str]:
-    """Of the package, where it is run from a checkout."""
-    checkout = Path(__file__).parents[2]
-    if not (checkout / ".git").exists():
-        return {}
+    """Of the package, where it is run from a checkout; read from git's own files, which takes no process."""
+    git = Path(__file__).parents[2] / ".git"
     try:
-        done = run(["git", "-C", checkout, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
-    except (OSError, TimeoutExpired):
+        head = (git / "HEAD").read_text().strip()
+        branch = head.removeprefix("ref: ")
+        return {"commit": head if branch == head else (git / branch).read_text().strip()}
+    except OSError:
         return {}
-    return {"commit": done.stdout.strip()} if done.returncode == 0 else {}
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any], at: str = "") -> list[str]:
