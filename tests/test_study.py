@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from threading import Thread
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from assay import files
 from assay.arrays import InputError
@@ -71,8 +73,6 @@ def test_every_combination_is_a_run():
 
 def test_a_run_has_the_values_it_names():
     run = expand(small(recipes=[{"recipe": "sam", "rho": 0.1}], weight_decays=[0.5], learning_rates=[0.01]))[0]
-    import torch
-
     optimizer = run.built_recipe().optimizer(torch.nn.Linear(2, 2))
     assert optimizer.rho == 0.1
     assert optimizer.param_groups[0]["weight_decay"] == 0.5
@@ -168,21 +168,39 @@ def test_a_new_calibrator_needs_no_training(finished, tmp_path):
     assert (root / run.folder / "checkpoint.pt").stat().st_mtime_ns == before
 
 
+@pytest.fixture
+def epochs_trained(monkeypatch) -> list[int]:
+    """The epochs that are trained in this process."""
+    seen: list[int] = []
+    watching = Recorder.watching
+
+    def watched(self: Recorder, epoch: int):
+        seen.append(epoch)
+        return watching(self, epoch)
+
+    monkeypatch.setattr(Recorder, "watching", watched)
+    return seen
+
+
 @pytest.mark.parametrize("file", ["test.npz", rows_file(small()), "held_out.npz", "checkpoint.pt"])
-def test_a_truncated_file_costs_only_its_own_stage(file, finished, tmp_path):
+def test_a_truncated_file_of_a_finished_run_costs_no_training(file, finished, tmp_path, epochs_trained):
     root = tmp_path / "runs"
     shutil.copytree(finished, root)
-    folder = root / expand(small())[0].folder
-    (folder / file).write_bytes((folder / file).read_bytes()[:100])
-    progress = run_local(small(), expand(small()), root, workers=1, threads=1)
-    assert progress.done == 4
+    run = expand(small())[0]
+    truncate(root / run.folder / file)
+    execute(small(), run, root)
+    wider = small(metrics=["accuracy", "mce"])  # which is computed from the predictions
+    execute(wider, run, root)
+    assert epochs_trained == []
     assert rows_of(small(), root).equals(rows_of(small(), finished))
-    wider = small(metrics=["accuracy", "mce"])
-    assert run_local(wider, expand(wider), root, workers=1, threads=1).done == 4
-    assert len(rows_of(wider, root)) == 4 * 2 * 2
+    assert len(read_rows(wider, [root / run.folder])) == 2 * 2
 
 
-def test_a_killed_worker_fails_alone_and_is_retried(tmp_path):
+def truncate(file) -> None:
+    file.write_bytes(file.read_bytes()[:100])
+
+
+def test_a_killed_worker_fails_alone_and_loses_at_most_an_epoch(tmp_path, epochs_trained):
     study = small(recipes=["cross_entropy"], epochs=60, seeds=[0, 1])
     runs = expand(study)
     folder = tmp_path / runs[0].folder
@@ -194,10 +212,23 @@ def test_a_killed_worker_fails_alone_and_is_retried(tmp_path):
     assert progress.done == 1
     why = json.loads((folder / "failed.json").read_text())
     assert why["ended"] == "killed by signal 9"
-    again = run_local(study, runs, tmp_path, workers=1, threads=1)
-    assert (again.done, again.failed) == (2, [])
+    kept = len(torch.load(folder / "checkpoint.pt", weights_only=True)["history"]["epochs"])
+    assert 0 < kept < 60
+    execute(study, runs[0], tmp_path)
+    assert epochs_trained == list(range(kept, 60))
     execute(study, runs[0], tmp_path / "whole")
     assert read_rows(study, [folder]).equals(read_rows(study, [tmp_path / "whole" / runs[0].folder]))
+
+
+def test_a_run_under_way_whose_checkpoint_is_truncated_begins_anew(finished, tmp_path, epochs_trained):
+    run = expand(small())[0]
+    folder = tmp_path / run.folder
+    folder.mkdir(parents=True)
+    shutil.copy(finished / run.folder / "checkpoint.pt", folder)
+    truncate(folder / "checkpoint.pt")
+    execute(small(), run, tmp_path)
+    assert epochs_trained == [0, 1]
+    assert read_rows(small(), [folder]).equals(read_rows(small(), [finished / run.folder]))
 
 
 def _kill_writer_of(log, once_there_is) -> None:
@@ -228,8 +259,11 @@ def test_a_killed_study_goes_on_where_it_was(finished, tmp_path):
         time.sleep(0.05)
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
+    [done, *_] = (tmp_path / "runs").rglob("rows.*.arrow")
+    trained = (done.parent / "checkpoint.pt").stat().st_mtime_ns
     second = subprocess.run(words, capture_output=True, text=True, check=True)
     assert "against cross_entropy" in second.stdout
+    assert (done.parent / "checkpoint.pt").stat().st_mtime_ns == trained
     assert rows_of(small(), tmp_path / "runs").equals(rows_of(small(), finished))
 
 
@@ -331,9 +365,9 @@ def scored(finished, tmp_path, score: object) -> dict[tuple[str, str, str], floa
     return {(row["score"], row["calibrator"], row["metric"]): row["value"] for row in found}
 
 
-def test_a_score_of_the_features_needs_no_training_again(finished, tmp_path, monkeypatch):
-    monkeypatch.setattr(Recorder, "watching", lambda *_: pytest.fail("an epoch is trained again"))
+def test_a_score_of_the_features_needs_no_training_again(finished, tmp_path, epochs_trained):
     found = scored(finished, tmp_path, "trust_score")
+    assert epochs_trained == []
     assert ("trust_score", "none", "ece") not in found  # it is no probability
     assert ("trust_score", "temperature", "auroc") not in found
     assert 0.5 < found["trust_score", "none", "auroc"] < 1
@@ -390,6 +424,22 @@ def test_studies_that_ask_other_things_share_runs_and_keep_their_rows(finished, 
     execute(other, expand(other)[0], root)
     assert rows_of(small(), root).equals(before)
     assert set(rows_of(other, root)["metric"].to_pylist()) == {"mce"}
+
+
+def test_a_run_waits_for_another_study_that_is_at_work_on_it(finished, tmp_path):
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    other = small(metrics=["mce"])
+    folder = root / expand(other)[0].folder
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = Thread(target=execute, args=(other, expand(other)[0], root))
+        waiting.start()
+        waiting.join(1)
+        assert waiting.is_alive()
+        assert not has_rows(other, folder)
+    waiting.join()
+    assert has_rows(other, folder)
 
 
 def test_smaller_held_out_sets_are_drawn_and_within_larger_ones(finished, tmp_path, monkeypatch):

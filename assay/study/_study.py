@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
@@ -35,6 +36,21 @@ from assay.training import Record
 PLAIN = "max_probability"  # the score that maps of the confidence are about
 RATES = ("learning_rate", "weight_decay")  # which a recipe may also have as values of its own
 TEMPERATURE = "temperature"  # what a calibrator found: no metric, but the seeds tabulate it
+
+
+def _check_recipe(method: Named) -> None:
+    recipe(method.name, {name: value for name, value in method.values if name not in RATES})
+
+
+CHECKS: dict[
+    str, tuple[str, Callable[[Named], object]]
+] = {  # by field: what its entries are, what refuses unknown ones
+    "data": ("data set", lambda named: loader(named.name)),
+    "networks": ("network", lambda named: network(named.name)),
+    "recipes": ("recipe", _check_recipe),
+    "calibrators": ("calibrator", check_correction),
+    "scores": ("score", check_score),
+}
 
 
 class Study(BaseModel):
@@ -96,20 +112,6 @@ class Study(BaseModel):
                 raise InputError(f"{entry} stands twice")
         return entries
 
-    @field_validator("calibrators")
-    @classmethod
-    def _known_calibrators(cls, entries: list[Entry]) -> list[Entry]:
-        for calibrator in each("calibrator", entries):
-            check_correction(calibrator)
-        return entries
-
-    @field_validator("scores")
-    @classmethod
-    def _known_scores(cls, entries: list[Entry]) -> list[Entry]:
-        for score in each("score", entries):
-            check_score(score)
-        return entries
-
     @field_validator("metrics")
     @classmethod
     def _known_metrics(cls, names: list[str]) -> list[str]:
@@ -120,25 +122,12 @@ class Study(BaseModel):
     def _known_tables(cls, names: list[str]) -> list[str]:
         return [_known("published table", name, [f"{s.seed}/{s.table}" for s in SOURCES]) for name in names]
 
-    @field_validator("data")
+    @field_validator(*CHECKS)
     @classmethod
-    def _known_data(cls, names: list[str]) -> list[str]:
-        for name in names:
-            loader(name)
-        return names
-
-    @field_validator("networks")
-    @classmethod
-    def _known_networks(cls, names: list[str]) -> list[str]:
-        for name in names:
-            network(name)
-        return names
-
-    @field_validator("recipes")
-    @classmethod
-    def _known_recipes(cls, entries: list[Entry]) -> list[Entry]:
-        for method in each("recipe", entries):
-            recipe(method.name, {name: value for name, value in method.values if name not in RATES})
+    def _known_names(cls, entries: list[Any], info: ValidationInfo) -> list[Any]:
+        kind, check = CHECKS[info.field_name or ""]
+        for named in each(kind, entries):
+            check(named)
         return entries
 
 
