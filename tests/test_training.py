@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -52,6 +54,7 @@ from assay.training import (
     seed_of,
     train,
 )
+from assay.training._memory import reused
 
 FULL = Record(tuple(FIGURES), ("train", "held_out", "test"), gradient_norms_at=(1,), reliability_at=(0, 2))
 
@@ -155,6 +158,19 @@ class Watching(SGD):
     def step(self, closure: Callable[[], Tensor]) -> Tensor:  # type: ignore[override]
         self.rates = [*getattr(self, "rates", []), self.param_groups[0]["lr"]]
         return super().step(closure)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="only glibc can be told to keep memory")
+def test_what_a_step_frees_serves_the_next_and_goes_back_in_the_end():
+    def fresh_pages() -> int:
+        """Pages that the system had to supply for 64 MB: 16,384, or 32 where they are huge ones."""
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        torch.ones(2**24)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    with reused():
+        assert np.median([fresh_pages() for _ in range(9)]) == 0
+    assert fresh_pages() > 20
 
 
 def test_the_rate_is_set_at_every_step(digits: Splits):

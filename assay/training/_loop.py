@@ -18,6 +18,7 @@ from assay.training._folder import RunFolder
 from assay.training._hardware import Hardware, launched
 from assay.training._history import History, Record
 from assay.training._keeping import EpochEnd
+from assay.training._memory import reused
 from assay.training._predict import as_weights, predict
 from assay.training._processes import (
     Sampler,
@@ -110,7 +111,7 @@ def train(
 
     steps = len(weights)
     bar = progress(recipe.name, done=done * steps, steps=recipe.epochs * steps, visible=rank == 0)
-    with torch.random.fork_rng(range(torch.cuda.device_count())), bar as shown:
+    with torch.random.fork_rng(range(torch.cuda.device_count())), reused(), bar as shown:
         for phase in phases(recipe):
             stage = Stage(phase.recipe, task, network, model, fabric.backward)
             sampler = part_of(phase.recipe.sampler, rank, processes)
