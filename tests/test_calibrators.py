@@ -38,6 +38,7 @@ from assay.calibrators import (
     vector,
 )
 
+FIT = maps.Fit("", None, 0.0, 1, 1)
 BY_CLASS_STEPS = ("histogram_one_vs_rest", "histogram_mass_one_vs_rest")
 EIGHT = Predictions.from_logits(
     [[4, 1, 0], [3, 0, 1], [0, 5, 1], [2, 2.5, 0], [1, 0, 3], [0, 3, 0.5], [2, 0, 1], [0.5, 1, 4]],
@@ -374,9 +375,30 @@ def test_histograms_of_classes_are_the_frequencies_of_their_bins():
     assert found.fit.after == pytest.approx(((unnormalized - np.eye(4)[y]) ** 2).sum(1).mean(), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "by_class",
+    [
+        [maps.Steps(FIT, (1.0,), (0.3,)), maps.Steps(FIT, (0.2, 0.4, 1.0), (0.1, 0.5, 0.9))],
+        [maps.Curve(FIT, (0.5,), (0.7,)), maps.Curve(FIT, (0.1, 0.4, 0.9), (0.0, 0.5, 0.6))],
+        [maps.Logistic(FIT, 1.0, 2.0, 0.1), maps.Logistic(FIT, 0.5, 0.5, 0.0)],
+    ],
+)
+def test_rows_by_their_own_maps_are_those_maps_one_by_one(by_class):
+    rows = torch.cat([torch.linspace(0, 1, 101, dtype=torch.float64), torch.tensor([0.2, 0.4, 0.5])]).repeat(2, 1)
+    found = type(by_class[0]).by_row(by_class, rows)
+    assert torch.equal(found, torch.stack([mapping(row) for mapping, row in zip(by_class, rows, strict=True)]))
+
+
+def test_steps_and_curves_at_known_places():
+    at = torch.tensor([0.0, 0.2, 0.2 + 1e-7, 0.4, 1.0], dtype=torch.float64)
+    assert maps.Steps(FIT, (0.2, 0.4, 1.0), (0.1, 0.5, 0.9))(at).tolist() == [0.1, 0.1, 0.5, 0.5, 0.9]
+    curve = maps.Curve(FIT, (0.1, 0.4, 0.9), (0.0, 0.5, 0.6))
+    assert curve(at).numpy() == pytest.approx(np.interp(at, curve.x, curve.y), abs=1e-15)
+    assert maps.Curve(FIT, (0.5,), (0.7,))(at).tolist() == [0.7] * 5
+
+
 def test_a_row_that_steps_leave_nothing_of_stays_as_it_was():
-    fit = maps.Fit("", None, 0.0, 1, 1)
-    nothing = maps.OneVsRest(fit, (maps.Steps(fit, (1.0,), (0.0,)),) * 3)
+    nothing = maps.OneVsRest(FIT, (maps.Steps(FIT, (1.0,), (0.0,)),) * 3)
     assert nothing(EIGHT.logits).exp().numpy() == pytest.approx(EIGHT.probabilities.numpy())
 
 

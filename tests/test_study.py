@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -301,26 +302,29 @@ def test_both_engines_give_the_same_rows(finished, tmp_path):
     assert "Diverged" in json.loads((tmp_path / diverging.folder / "failed.json").read_text())["ended"]
 
 
-LONG = {**SMALL, "seeds": [0], "recipes": ["cross_entropy"], "epochs": 100_000}  # ends in no test by itself
-
-
-def started(tmp_path, **changes: object) -> tuple[subprocess.Popen, Study]:
-    """A study under way in a process, its first run some epochs old."""
-    content = LONG | changes
+@pytest.fixture
+def endless(tmp_path) -> Iterator[tuple[subprocess.Popen, Study]]:
+    """A study under way in a process, its first run some epochs old, that will not end by itself."""
+    content = {**SMALL, "seeds": [0], "recipes": ["cross_entropy"], "epochs": 100_000}
     (tmp_path / "s.toml").write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in content.items()))
     words = [sys.executable, "-m", "assay", "study", "run", str(tmp_path / "s.toml"), "--threads", "1"]
-    process = subprocess.Popen(
-        [*words, "--out", str(tmp_path / "runs")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    deadline = time.monotonic() + 120
-    while not list((tmp_path / "runs").rglob("checkpoint.pt")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return process, Study(**content)
+    with subprocess.Popen(
+        [*words, "--out", str(tmp_path / "runs")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background have it ignored
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not list((tmp_path / "runs").rglob("checkpoint.pt")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield process, Study(**content)
+        process.kill()
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_study_that_is_asked_to_stop_says_how_to_go_on(sign, tmp_path):
-    process, study = started(tmp_path)
+def test_a_study_that_is_asked_to_stop_says_how_to_go_on(sign, endless, tmp_path):
+    process, study = endless
     process.send_signal(sign)
     said, _ = process.communicate(timeout=60)
     assert "goes on from here" in said
@@ -330,11 +334,10 @@ def test_a_study_that_is_asked_to_stop_says_how_to_go_on(sign, tmp_path):
     assert not (tmp_path / "runs" / run.folder / "failed.json").is_file()
 
 
-def test_workers_leave_with_their_study(tmp_path):
-    process, study = started(tmp_path)
+def test_workers_leave_with_their_study(endless, tmp_path):
+    process, study = endless
     log = tmp_path / "runs" / expand(study)[0].folder / "log.txt"
     process.kill()
-    process.stdout.close()  # a worker that stays would keep it open
     process.wait()
     deadline = time.monotonic() + 20
     while workers := [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and _is_child_writing(int(pid), log)]:

@@ -204,12 +204,12 @@ def _near_an_edge(mapping: Map | None, raw: Tensor) -> Tensor:
     near = torch.zeros(len(raw), dtype=torch.bool)
     before: tuple[LogitMap | ConfidenceMap, ...] = ()
     for part in parts(mapping):
-        by_class = part.maps if isinstance(part, OneVsRest) else (part,)
-        edges = sorted({edge for one in by_class if isinstance(one, Steps) for edge in one.upper[:-1]})
-        if edges:
-            given = answer(Sequence(part.fit, before), raw)
-            value = given.probabilities.double() if isinstance(part, OneVsRest) else given.confidence[:, None]
-            near |= (value[:, :, None] - torch.tensor(edges, dtype=torch.float64)).abs().flatten(1).amin(1) <= EDGE
+        given = answer(Sequence(part.fit, before), raw)
+        columns = given.probabilities.double().T if isinstance(part, OneVsRest) else given.confidence[None]
+        for steps, column in zip(part.maps if isinstance(part, OneVsRest) else (part,), columns, strict=True):
+            if isinstance(steps, Steps) and len(steps.upper) > 1:
+                edges = torch.tensor(steps.upper[:-1], dtype=torch.float64)
+                near |= (column[:, None] - edges).abs().amin(1) <= EDGE
         before = (*before, part)
     return near
 

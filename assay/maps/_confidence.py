@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import torch
 from torch import Tensor
@@ -22,8 +24,14 @@ class Steps(ConfidenceMap):
         return False
 
     def __call__(self, confidence: Tensor) -> Tensor:
-        upper, value = _columns(confidence, self.upper[:-1], self.value)
-        return value[torch.bucketize(confidence.double(), upper)].to(confidence.dtype)
+        return self.by_row([self], confidence.unsqueeze(0)).squeeze(0)
+
+    @staticmethod
+    def by_row(maps: Sequence[Steps], rows: Tensor) -> Tensor:
+        """Each of the rows [k, n] by steps of its own."""
+        upper = _table(rows, [mapping.upper[:-1] for mapping in maps], end=inf)
+        value = _table(rows, [mapping.value for mapping in maps])
+        return value.gather(1, _place(rows.double(), upper)).to(rows.dtype)
 
     def __str__(self) -> str:
         return f"{len(self.value)} steps from {min(self.value):.3f} to {max(self.value):.3f}"
@@ -41,13 +49,19 @@ class Curve(ConfidenceMap):
         return len(self.x) > 1 and all(low < high for low, high in zip(self.y, self.y[1:], strict=False))
 
     def __call__(self, confidence: Tensor) -> Tensor:
-        x, y = _columns(confidence, self.x, self.y)
-        if len(self.x) == 1:
-            return y.expand(confidence.shape).to(confidence.dtype)
-        c = confidence.double().clamp(self.x[0], self.x[-1])
-        right = torch.bucketize(c, x).clamp(1, len(self.x) - 1)
-        share = (c - x[right - 1]) / (x[right] - x[right - 1])
-        return torch.lerp(y[right - 1], y[right], share).to(confidence.dtype)
+        return self.by_row([self], confidence.unsqueeze(0)).squeeze(0)
+
+    @staticmethod
+    def by_row(maps: Sequence[Curve], rows: Tensor) -> Tensor:
+        """Each of the rows [k, n] by a curve of its own."""
+        # A point at infinity is never reached, and makes two of a single one.
+        x = _table(rows, [(*mapping.x, inf) for mapping in maps], end=inf)
+        y = _table(rows, [(*mapping.y, mapping.y[-1]) for mapping in maps])
+        ends = _table(rows, [(mapping.x[0], mapping.x[-1]) for mapping in maps])
+        c = rows.double().clamp(ends[:, :1], ends[:, 1:])
+        right = _place(c, x).clamp(min=1)
+        (x0, x1), (y0, y1) = ((table.gather(1, right - 1), table.gather(1, right)) for table in (x, y))
+        return torch.lerp(y0, y1, (c - x0) / (x1 - x0)).to(rows.dtype)
 
     def __str__(self) -> str:
         return f"a curve through {len(self.x)} points from {self.y[0]:.3f} to {self.y[-1]:.3f}"
@@ -94,5 +108,15 @@ class ScoreLogistic(ConfidenceMap):
         return f"sigmoid({self.a:.3g} s {self.m:+.3g})"
 
 
-def _columns(like: Tensor, *columns: tuple[float, ...]) -> list[Tensor]:
-    return [torch.tensor(column, dtype=torch.float64, device=like.device) for column in columns]
+def _table(like: Tensor, rows: list[tuple[float, ...]], *, end: float | None = None) -> Tensor:
+    """One row for each, the shorter ones continued by `end` or by their last."""
+    width = max(map(len, rows))
+    full = [(*row, *[row[-1] if end is None else end] * (width - len(row))) for row in rows]
+    return torch.tensor(full, dtype=torch.float64, device=like.device)
+
+
+def _place(x: Tensor, edges: Tensor) -> Tensor:
+    """How many of the edges of its row [k, m] lie below each x [k, n]."""
+    if torch.compiler.is_exporting():  # ONNX has no search
+        return (x.unsqueeze(2) > edges.unsqueeze(1)).sum(2)
+    return torch.searchsorted(edges, x)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -83,3 +85,8 @@ class ConfidenceMap(Fitted):
 
     @abstractmethod
     def __call__(self, confidence: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def by_row(maps: Sequence[Any], rows: Tensor) -> Tensor:
+        """Each of the rows [k, n] by a map of its own; all are of this kind."""
+        return torch.stack([mapping(row) for mapping, row in zip(maps, rows, strict=True)])

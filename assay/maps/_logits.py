@@ -97,7 +97,7 @@ class Ensemble(LogitMap):
 class OneVsRest(LogitMap):
     """Each class's probability by a map of its own, and rows made to sum to 1; a row of zeros stays as it was."""
 
-    maps: tuple[ConfidenceMap, ...]  # [k]
+    maps: tuple[ConfidenceMap, ...]  # [k], all of one kind
 
     @property
     def keeps_label(self) -> bool:
@@ -109,8 +109,7 @@ class OneVsRest(LogitMap):
 
     def __call__(self, logits: Tensor) -> Tensor:
         before = logits.softmax(1)
-        columns = before.T.contiguous()
-        after = torch.stack([mapping(column) for mapping, column in zip(self.maps, columns, strict=True)], 1)
+        after = type(self.maps[0]).by_row(self.maps, before.T.contiguous()).T
         total = after.sum(1, keepdim=True)
         return torch.where(total > 0, after / total, before).log()
 
