@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from assay import evaluate
 from assay.arrays import InputError
-from assay.data import Cut, batches, load
+from assay.data import Cut, Samples, batches, load
 from assay.networks import network as network_named
 from assay.predictions import Predictions
 from assay.recipes import recipe as recipe_named
-from assay.training import Hardware, Record, initialized, load_weights, train
+from assay.training import Hardware, Record, initialized, load_weights, predict, train
 
 SHOWN = ("accuracy", "ece", "auroc", "aurc")
 
@@ -83,22 +83,29 @@ def train_command(
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
     if threads is not None:
+        if threads < 1:
+            raise InputError(f"--threads must be 1 or more, got {threads}")
         torch.set_num_threads(threads)
     chosen = recipe_named(recipe)
     chosen = replace(
-        chosen, epochs=epochs or chosen.epochs, batch_size=batch_size or chosen.batch_size, augment=augment
+        chosen,
+        epochs=chosen.epochs if epochs is None else epochs,
+        batch_size=chosen.batch_size if batch_size is None else batch_size,
+        augment=augment,
     )
     factory = network_named(network)
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
+    made = initialized(factory, splits.train, seed=seed)
+    _refuse_unfit(made, splits.train, f"network '{network}' does not fit {data}")
     trained = train(
-        initialized(factory, splits.train, seed=seed),
+        made,
         splits,
         chosen,
         seed=seed,
         out=out,
         record=record,
         hardware=Hardware(device, precision, workers),
-        names={"data": data, "network": network},
+        names={"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {}),
     )
     if os.environ.get("RANK", "0") == "0":
         console = Console()
@@ -108,6 +115,18 @@ def train_command(
             if predictions is not None:
                 console.print(_summary(split, predictions), highlight=False)
         console.print(f"assay audit {out / 'test.npz'} tells more", style="dim")
+
+
+def _refuse_unfit(network: nn.Module, some: Samples, refusal: str) -> None:
+    """Raise if the network has no logits for the first samples: before a run is begun, and in a line."""
+    first = some[torch.arange(min(2, len(some)))]
+    shape = list(next(batches(first, 2)).x.shape[1:])
+    try:
+        logits = predict(network, first).values
+    except (RuntimeError, ValueError, IndexError, TypeError) as problem:
+        raise InputError(f"{refusal}, samples of shape {shape}: {str(problem).splitlines()[0]}") from problem
+    if logits.shape[1] != some.n_classes:
+        raise InputError(f"{refusal}: {logits.shape[1]} logits for {some.n_classes} classes")
 
 
 def _summary(split: str, predictions: Predictions) -> str:
@@ -120,10 +139,11 @@ def kept_network(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
     """The network that a run of named data and network has kept, and some of its test samples."""
     try:
         names = json.loads((run / "run.json").read_text())["names"]
-    except (OSError, ValueError, KeyError) as problem:
+        data, network = names["data"], names["network"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
-    splits = load(names["data"])
-    made = initialized(network_named(names["network"]), splits.train, seed=0)
+    splits = load(data, folder=names.get("folder"))
+    made = initialized(network_named(network), splits.train, seed=0)
     load_weights(made, run)
     some = splits.test[torch.arange(min(n, len(splits.test)))]
     return made.eval(), next(batches(some, len(some))).x

@@ -42,6 +42,8 @@ class ConfidNet(nn.Module):
         hidden = [module for _ in range(3) for module in (nn.Linear(width, width), nn.ReLU())]
         self.head = nn.Sequential(*first, *hidden, nn.Linear(width, 1))
         self.dropout = True  # in the encoder, in train mode
+        # Of the body, to be fine-tuned: word vectors, for one, may be fixed.
+        self.trainable = [name for name, weight in classifier.body.named_parameters() if weight.requires_grad]
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits [n, 2] of the answer's being wrong and right."""
@@ -97,11 +99,13 @@ def fine_tuned(
 ) -> ConfidNet:
     """Second stage: train a copy with its features, without dropout; the classifier still gives the answers.
 
+    What the classifier itself did not train stays as it is.
     The authors do not say at which rate.
     """
     net = deepcopy(net)
     net.dropout = False
-    net.encoder.body.requires_grad_(True)
+    for name in net.trainable:
+        net.encoder.body.get_parameter(name).requires_grad_(True)
     return _trained(net, splits, _recipe("confidnet_fine_tuned", splits, epochs, lr), seed, out, hardware)
 
 

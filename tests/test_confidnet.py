@@ -86,6 +86,26 @@ def test_the_second_stage_changes_features_but_no_answers(classifier: Network, d
     assert torch.equal(second.predictions(digits.test).values, predict(classifier, digits.test).values)
 
 
+def test_the_second_stage_leaves_alone_what_the_classifier_did_not_train(classifier: Network, digits: Splits):
+    """As fixed word vectors."""
+    fixed = deepcopy(classifier)
+    first, *_ = [layer for layer in fixed.body.modules() if isinstance(layer, nn.Linear)]
+    first.weight.requires_grad_(False)
+    tuned = fine_tuned(confidnet(fixed, digits, epochs=1), digits, epochs=1, lr=1e-3).encoder.body
+    moved = [not torch.equal(a, b) for a, b in zip(tuned.parameters(), fixed.body.parameters(), strict=True)]
+    assert moved == [weight.requires_grad for weight in fixed.body.parameters()]
+    assert sum(moved) == len(moved) - 1
+
+
+def test_a_classifier_without_held_out_errors_keeps_the_last_head(classifier: Network, digits: Splits):
+    """AUPR-error is then nan in every epoch."""
+    right = predict(classifier, digits.held_out).outcomes().correct.nonzero().squeeze(1)
+    sure = replace(digits, held_out=digits.held_out[right])
+    with pytest.warns(UserWarning, match="all are nan; the last is kept"):
+        heads = [weights(confidnet(classifier, sure, epochs=n).head) for n in (1, 2)]
+    assert not same(*heads)
+
+
 def test_dropout_is_on_in_the_first_stage_only_and_batch_norm_never_learns():
     body = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.BatchNorm1d(32), nn.Dropout(0.5))
     net, x = ConfidNet(Network(body, nn.Linear(32, 10))).train(), torch.randn(8, 1, 8, 8)

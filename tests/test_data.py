@@ -25,6 +25,7 @@ from assay.data import (
     DATA,
     Cut,
     Facts,
+    batch_sizes,
     batches,
     crop_and_flip,
     divide,
@@ -39,6 +40,7 @@ from assay.data import (
 )
 from assay.data._images import Column, Files, decoded
 from assay.data._parquet import numbers
+from assay.data._samples import chosen
 from assay.data._sst import parse
 from assay.data._words import numbered, vocabulary
 from assay.data.corruptions import CORRUPTIONS, SEVERITIES, corrupted
@@ -114,6 +116,15 @@ def test_a_cut_that_cannot_be_made_says_so(cut):
         divide(some_samples(100), cut)
 
 
+def test_of_a_held_out_split_none_to_all_are_taken():
+    train, held_out = some_samples(20), some_samples(10)
+    sizes = [len(chosen(train, held_out, Cut(held_out=n))[1]) for n in (None, 0, 3, 10)]
+    assert sizes == [10, 0, 3, 10]
+    for n in (-1, 11):
+        with pytest.raises(InputError, match=f"{n} samples cannot be held out of the 10 that are there for it"):
+            chosen(train, held_out, Cut(held_out=n))
+
+
 def test_labels_outside_the_classes_name_their_row():
     with pytest.raises(InputError, match=r"row 1: label 3 is outside 0\.\.2"):
         samples(some_images(2), torch.tensor([0, 3]), FACTS)
@@ -148,6 +159,14 @@ def test_an_epoch_holds_every_sample_once_and_is_decided_by_its_seed():
     assert all(a.x.equal(b.x) and a.index.equal(b.index) for a, b in zip(epoch, again, strict=True))
     assert not epoch[0].index.equal(other[0].index)
     assert {batch.epoch for batch in epoch} == {3}
+
+
+def test_a_last_batch_of_one_joins_the_one_before():
+    """BatchNorm has no variance of a single sample."""
+    for n, sizes in ((9, [4, 5]), (10, [4, 4, 2]), (5, [5]), (1, [1])):
+        found = list(shuffled_batches(some_samples(n), 4, seeded()))
+        assert [len(batch.y) for batch in found] == batch_sizes(n, 4) == sizes
+        assert torch.cat([batch.index for batch in found]).equal(torch.randperm(n, generator=seeded()))
 
 
 def test_batches_leave_the_global_random_state_alone():
@@ -317,6 +336,28 @@ def test_any_parquet_of_numbers_keeps_its_shape(tmp_path):
     assert not splits.shifts
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.int64(), pa.uint8()])
+def test_parquet_of_numbers_of_any_kind_goes_to_a_network(tmp_path, kind):
+    column = pa.array([[1, 2, 3], [4, 5, 6]] * 10, pa.list_(kind))
+    for split in ("train", "test"):
+        pq.write_table(pa.table({"x": column, "label": [0, 1] * 10}), tmp_path / f"{split}.parquet")
+    train = load("parquet", folder=tmp_path).train
+    assert next(batches(train, 18)).x.equal(train.x)
+    assert train.x.unique().tolist() == [1, 2, 3, 4, 5, 6]
+    assert torch.nn.Linear(3, 2)(train.x).shape == (18, 2)
+
+
+def test_bytes_of_images_may_stand_in_a_column_of_numbers(tmp_path):
+    table = pa.table(
+        {"x": pa.array(some_images().tolist(), pa.list_(pa.list_(pa.list_(pa.uint8())))), "label": [0] * 10}
+    )
+    for split in ("train", "test"):
+        pq.write_table(table, tmp_path / f"{split}.parquet")
+    test = load("parquet", folder=tmp_path).test
+    assert test.x.equal(some_images())
+    assert len(test.facts.mean) == 3
+
+
 def test_lists_of_different_lengths_name_their_row():
     with pytest.raises(InputError, match="column 'x', row 1: lists of 1 to 2 values"):
         numbers(pa.table({"x": [[1.0, 2.0], [3.0], [4.0, 5.0]]}))
@@ -390,6 +431,17 @@ def test_a_damaged_file_and_an_unknown_class_are_named(folder_of_images):
     (folder_of_images / "test" / "cow").mkdir()
     with pytest.raises(InputError, match="test/cow: a class that the training images do not have"):
         load("image_folder", folder=folder_of_images)
+
+
+def test_a_damaged_file_is_named_in_a_line_whoever_reads_it(folder_of_images):
+    (folder_of_images / "test" / "cat" / "00.png").write_bytes(b"nonsense")
+    test = load("image_folder", folder=folder_of_images).test
+    messages = []
+    for workers in (0, 1):
+        with pytest.raises(InputError) as refusal:
+            list(batches(test, 2, workers=workers))
+        messages.append(str(refusal.value).split(" cannot identify")[0])
+    assert messages[0] == messages[1] == f"{folder_of_images}/test/cat/00.png: cannot be read as an image:"
 
 
 def test_worker_processes_change_nothing_but_the_time(folder_of_images):

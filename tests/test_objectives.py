@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from assay import objectives
+from assay.arrays import InputError
 from assay.batch import Batch, Task
 from assay.losses import cross_entropy, focal
 from assay.objectives import (
@@ -132,6 +133,12 @@ def test_mixup_shares_follow_beta():
     shares = torch.tensor(shares)
     assert shares.mean().item() == pytest.approx(0.5, abs=0.04)
     assert shares.var().item() == pytest.approx(1 / (4 * (2 * 0.2 + 1)), abs=0.02)  # of Beta(a, a)
+
+
+def test_mixup_refuses_words(model):
+    words = Batch(torch.ones(4, 6, dtype=torch.int32), torch.zeros(4, dtype=torch.long), torch.arange(4))
+    with pytest.raises(InputError, match="which words and trees do not have"):
+        mixup()(Task(4, 3, 1))(model, words)
 
 
 def test_mixup_refuses_alpha_zero():

@@ -128,6 +128,26 @@ def test_seed_004_as_coded_is_a_clipped_sum():
     assert torch.allclose(network.weight, by_hand.weight, atol=1e-6)
 
 
+def test_the_brier_loss_of_seed_004_as_coded_is_a_clipped_mean():
+    """METHODS 2.3: that code divides it, of all losses, by the batch size."""
+    coded = recipe("brier@004_as_coded")
+    group = coded.optimizer(nn.Linear(1, 1)).param_groups[0]
+    assert (group["lr"], group["weight_decay"], coded.clip_norm) == (0.1, 5e-4, 2.0)
+    assert described(coded.keep) == described(recipe("focal@004_as_coded").keep)
+    assert coded.schedule(150, 350) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ["sam", "fmfp@004"])
+def test_sam_may_leave_batch_norm_to_the_first_look(name: str):
+    network = nn.Linear(1, 1)
+    assert recipe(name).optimizer(network).frozen is None
+    frozen = recipe(name, {"frozen": True, "rho": 0.2})
+    assert frozen.optimizer(network).frozen is network
+    assert frozen.optimizer(network).rho == 0.2
+    assert described(frozen.optimizer) != described(recipe(name, {"rho": 0.2}).optimizer)
+    assert described(recipe(name, {"frozen": False}).optimizer) == described(recipe(name).optimizer)
+
+
 def models_averaged(name: str, epochs: int) -> list[int]:
     """After which epochs weights are taken into the average."""
     keeper, taken = recipe(name).keep(), []

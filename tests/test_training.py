@@ -27,12 +27,13 @@ from assay import evaluate, files
 from assay.arrays import InputError
 from assay.batch import Batch
 from assay.calibrators import temperature_optimal_on_test
-from assay.data import Cut, Splits, crop_and_flip, load, shuffled_batches
+from assay.data import Cut, Facts, Splits, crop_and_flip, load, samples, shuffled_batches
 from assay.losses import cross_entropy, focal
 from assay.metrics import ece, equal_width
-from assay.networks import mlp, resnet8
-from assay.objectives import of_loss
+from assay.networks import mlp, resnet8, tree_lstm
+from assay.objectives import every_node, of_loss
 from assay.optim import SAM, cyclical, multistep, recompute_batch_norm
+from assay.predictions import Predictions
 from assay.recipes import recipe
 from assay.training import (
     FIGURES,
@@ -48,6 +49,7 @@ from assay.training import (
     averaged,
     best,
     initialized,
+    last,
     last_linear,
     load_weights,
     predict,
@@ -145,6 +147,24 @@ def test_the_seed_decides_and_the_state_of_torch_is_left_alone(cropped: Splits):
     )
 
 
+def test_inputs_in_double_precision_train_a_network_in_single(digits: Splits):
+    """As a user's own loader may give them."""
+    facts = replace(digits.train.facts, mean=(), std=())
+    parts = (replace(part, x=part.x.double(), facts=facts) for part in (digits.train, digits.held_out, digits.test))
+    trained = train(dropping(), Splits(*parts), replace(PLAIN, keep=averaged(start=0.5)))
+    assert trained.test.values.dtype == torch.float32
+
+
+@pytest.mark.parametrize("keep", [last, averaged(start=0.5)])
+def test_one_sample_more_than_a_batch_is_no_batch_of_its_own(digits: Splits, tmp_path: Path, keep: Callable):
+    """A single sample has no variance, which BatchNorm needs; a run that was killed goes on in the same batches."""
+    chosen = replace(PLAIN, batch_size=199, keep=keep)
+    train(dropping(), digits, chosen, seed=5, out=tmp_path / "whole", record=FULL)
+    dies(kill_at, 2, digits, chosen, tmp_path / "killed")
+    assert train(dropping(), digits, chosen, seed=5, out=tmp_path / "killed", record=FULL).resumed_at == 1
+    assert_same_run(tmp_path / "whole", tmp_path / "killed")
+
+
 def test_augmentation_is_the_recipes_to_leave_out(cropped: Splits, digits: Splits):
     without = train(dropping(), cropped, replace(PLAIN, augment=False), record=NOTHING)
     assert torch.equal(weights(without.network), weights(train(dropping(), digits, PLAIN, record=NOTHING).network))
@@ -228,6 +248,17 @@ def test_recipes_check_what_they_are_given():
         Record(("acuracy",))
     with pytest.raises(InputError, match="epoch 3 is to be recorded, but epochs are 0 to 2"):
         Record(reliability_at=(3,)).refuse_beyond(3)
+    with pytest.raises(InputError, match="nothing is averaged every 3 epochs where only the last 2 of 4 are"):
+        replace(PLAIN, epochs=4, keep=averaged(start=0.5, every=3))
+
+
+def test_a_network_without_a_last_layer_is_refused_before_it_is_trained(digits: Splits, tmp_path: Path):
+    network = nn.Sequential(nn.Conv2d(1, 10, 8), nn.Flatten())
+    for record in (Record(), replace(NOTHING, gradient_norms_at=(1,))):
+        with pytest.raises(InputError, match=r"no linear layer.*: neither weight_norm nor gradient_norms_at"):
+            train(network, digits, PLAIN, out=tmp_path / "run", record=record)
+    assert not (tmp_path / "run").exists()
+    train(network, digits, PLAIN, record=Record(weight_norm=False))
 
 
 # Which weights are kept
@@ -245,6 +276,23 @@ def test_the_best_epoch_on_held_out_samples_is_kept(digits: Splits):
     assert evaluate(trained.held_out)["accuracy"] == max(accuracies) > accuracies[-1]
     with pytest.raises(InputError, match="held-out samples, of which there are none"):
         train(dropping(), replace(digits, held_out=digits.held_out[torch.arange(0)]), wild)
+
+
+def kept_of(values: list[float], l1: Predictions) -> float:
+    """The epoch of which `best` keeps the weights where it has these values."""
+    left, network = iter(values), nn.Linear(1, 1, bias=False)
+    keeper = best(lambda _: next(left))()
+    for epoch in range(len(values)):
+        nn.init.constant_(network.weight, epoch)
+        keeper.look(EpochEnd(network, epoch, len(values), lambda: l1))
+    keeper.finish(network, [])
+    return network.weight.item()
+
+
+def test_an_epoch_of_nan_is_not_the_best(l1):
+    assert kept_of([float("nan"), 0.2, float("nan"), 0.7, 0.1], l1) == 3
+    with pytest.warns(UserWarning, match="no epoch is best on held-out samples, all are nan; the last is kept"):
+        assert kept_of([float("nan")] * 3, l1) == 2
 
 
 def test_of_equally_good_epochs_the_first_is_kept(l1):
@@ -430,16 +478,25 @@ train(initialized(mlp, digits.train, seed=0), digits, recipe, out=Path(sys.argv[
 """
 
 
-def test_two_processes_equal_one(tmp_path: Path):
-    """On the same global batches, of which the last, of 11, is cut into 6 and 5."""
-    script = tmp_path / "processes.py"
-    script.write_text(PROCESSES)
+def in_one_and_in_two_processes(text: str, folder: Path) -> None:
+    """Run a script with `folder/one` for its argument, and again with `folder/two` under torchrun."""
+    script = folder / "processes.py"
+    script.write_text(text)
     several = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     for run, launcher in (("one", []), ("two", several)):
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        command = [sys.executable, *launcher, str(script), str(tmp_path / run)]
+        command = [sys.executable, *launcher, str(script), str(folder / run)]
         subprocess.run(command, check=True, capture_output=True, env=environment)
-    one, two = (torch.load(tmp_path / run / "checkpoint.pt", weights_only=True) for run in ("one", "two"))
+
+
+def checkpoint(run: Path) -> dict:
+    return torch.load(run / "checkpoint.pt", weights_only=True)
+
+
+def test_two_processes_equal_one(tmp_path: Path):
+    """On the same global batches, of which the last, of 11, is cut into 6 and 5."""
+    in_one_and_in_two_processes(PROCESSES, tmp_path)
+    one, two = (checkpoint(tmp_path / run) for run in ("one", "two"))
     for name, weight in one["network"].items():
         assert weight.dtype == torch.float64
         assert torch.allclose(weight, two["network"][name], rtol=0, atol=1e-6)
@@ -448,7 +505,65 @@ def test_two_processes_equal_one(tmp_path: Path):
     assert torch.equal(one["history"]["learned_epoch"], two["history"]["learned_epoch"])
 
 
+MEMORY_AND_TREES = """
+import sys
+from pathlib import Path
+import torch
+from torch.optim import SGD
+from assay.data import Cut, Facts, Splits, load, samples
+from assay.losses import cross_entropy
+from assay.networks import mlp, tree_lstm
+from assay.objectives import crl, every_node
+from assay.training import Hardware, Recipe, initialized, train
+
+def sgd(model):
+    return SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+
+torch.set_num_threads(1)
+out, hardware = Path(sys.argv[1]), Hardware("cpu", "64-true")
+digits = load("digits", cut=Cut(n_train=203, held_out=20))
+train(initialized(mlp, digits.train, seed=0), digits, Recipe("crl", crl(), sgd, 2), out=out / "crl", hardware=hardware)
+
+tree = [[0, -1, -1, 0, 1], [1, -1, -1, 0, 0], [-1, 0, 1, 1, -1]]
+x = torch.tensor(tree).repeat(24, 1, 1)
+x[:, :2, 0] = torch.arange(48).view(24, 2) % 7
+x[:, 2, 4] = x[:, 0, 0] % 2
+trees = samples(x, x[:, 2, 4], Facts(("bad", "good"), vectors=torch.eye(7)))
+network = initialized(tree_lstm, trees, seed=0)
+network.body.dropout.p = 0.0
+recipe = Recipe("trees", every_node(cross_entropy), sgd, 2, batch_size=8)
+train(network, Splits(trees, trees, trees), recipe, out=out / "trees", hardware=hardware)
+"""
+
+
+def test_two_processes_remember_and_look_at_trees_as_one_does(tmp_path: Path):
+    """Where a sample was right counts for CRL in both; in its first epoch CRL is cross-entropy, however it is cut."""
+    in_one_and_in_two_processes(MEMORY_AND_TREES, tmp_path)
+    states = [[checkpoint(tmp_path / run / name) for name in ("crl", "trees")] for run in ("one", "two")]
+    (crl_one, trees_one), (crl_two, trees_two) = states
+    counts = [stage["objective"]["count"] for stage in (*crl_one["stages"], *crl_two["stages"])]
+    assert counts[0].sum() > 20
+    assert torch.equal(counts[0], counts[1])
+    assert torch.equal(counts[0], counts[2])
+    for name, weight in trees_one["network"].items():
+        assert torch.allclose(weight, trees_two["network"][name], rtol=0, atol=1e-6)
+    for a, b in zip(trees_one["history"]["epochs"], trees_two["history"]["epochs"], strict=True):
+        assert a == pytest.approx(b, abs=1e-6, nan_ok=True)
+
+
 # History
+
+
+def test_of_trees_the_roots_are_recorded():
+    """With a rate of 0 the figures of the training pass, which looks at every node, are those of the network."""
+    x = torch.tensor([[[0, -1, -1, 0, 1], [1, -1, -1, 0, 0], [-1, 0, 1, 1, 1]]]).repeat(6, 1, 1)
+    x[3:] = torch.tensor([[2, -1, -1, 0, 0], [-1] * 5, [-1] * 5])  # of one node
+    trees = samples(x, torch.tensor([1] * 3 + [0] * 3), Facts(("bad", "good"), vectors=torch.eye(3)))
+    network = initialized(tree_lstm, trees, seed=0)
+    network.body.dropout.p = 0.0
+    chosen = Recipe("trees", every_node(cross_entropy), lambda m: SGD(m.parameters(), lr=0.0), 1, batch_size=4)
+    row = train(network, Splits(trees, trees, trees), chosen).history.epochs[0]
+    assert row["train_nll"] == pytest.approx(row["held_out_nll"], rel=1e-6)
 
 
 def test_history_of_held_out_and_test_samples_is_that_of_the_predictions(digits: Splits):

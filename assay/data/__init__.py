@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assay.arrays import InputError
 from assay.data import corruptions
-from assay.data._batches import batches, crop_and_flip, flip, normalized, shuffled_batches
+from assay.data._batches import batch_sizes, batches, crop_and_flip, flip, normalized, shuffled_batches
 from assay.data._cifar import cifar10, cifar100
 from assay.data._digits import digits
 from assay.data._image_sets import image_folder, imagenet, svhn, tiny_imagenet
@@ -66,6 +66,7 @@ __all__ = [
     "Loader",
     "Samples",
     "Splits",
+    "batch_sizes",
     "batches",
     "corruptions",
     "crop_and_flip",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from assay.arrays import InputError
 from assay.batch import Batch
 from assay.data._images import Images
 from assay.data._samples import Augment, Samples
@@ -26,6 +27,18 @@ def batches(
         yield Batch(_ready(x.to(device), samples), samples.y[rows].to(device), rows)
 
 
+def batch_sizes(n_samples: int, batch_size: int) -> list[int]:
+    """Samples in each batch of an epoch; a last one, of which BatchNorm has no variance, joins the batch before.
+
+    >>> batch_sizes(8, 3), batch_sizes(7, 3), batch_sizes(2, 1)
+    ([3, 3, 2], [3, 4], [1, 1])
+    """
+    whole, rest = divmod(n_samples, batch_size)
+    if whole and rest == 1:
+        return [batch_size] * (whole - 1) + [batch_size + 1]
+    return [batch_size] * whole + [rest] * (rest > 0)
+
+
 def shuffled_batches(
     samples: Samples,
     batch_size: int,
@@ -37,8 +50,12 @@ def shuffled_batches(
     device: torch.device | str = "cpu",
     workers: int = 0,
 ) -> Iterator[Batch]:
-    """All samples once in random order; the generator alone decides, on the CPU, whatever the device or the workers."""
-    parts: Sequence[Tensor] = torch.split(torch.randperm(len(samples), generator=generator), batch_size)
+    """All samples once in random order, in batches of `batch_sizes`.
+
+    The generator alone decides, on the CPU, whatever the device or the workers.
+    """
+    order = torch.randperm(len(samples), generator=generator)
+    parts: Sequence[Tensor] = torch.split(order, batch_sizes(len(samples), batch_size))
     if sampler is not None:
         parts = [sampler(rows, samples.y, generator) for rows in parts]
     seed = None if augment is None else int(torch.randint(2**62, (), generator=generator))
@@ -84,7 +101,16 @@ def _read(x: Tensor | Images, parts: Sequence[Tensor], seed: int | None, workers
         return (x.index_select(0, rows.to(x.device)) for rows in parts)
     seeded = [[(row, None if seed is None else seed + row) for row in rows.tolist()] for rows in parts]
     # A generator of its own: DataLoader would draw from torch's global one.
-    return iter(DataLoader(_Reading(x), batch_sampler=seeded, num_workers=workers, generator=Generator()))
+    return _plainly(DataLoader(_Reading(x), batch_sampler=seeded, num_workers=workers, generator=Generator()))
+
+
+def _plainly(loaded: Iterable[Tensor]) -> Iterator[Tensor]:
+    """What is loaded; of a worker's error, whose text is a whole traceback, the message alone."""
+    try:
+        yield from loaded
+    except InputError as problem:
+        message = str(problem).splitlines()[-1]
+        raise InputError(message.removeprefix(f"{InputError.__module__}.{InputError.__name__}: ")) from problem
 
 
 class _Reading(Dataset[Tensor]):

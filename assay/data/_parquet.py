@@ -102,7 +102,7 @@ def labeled_images(found: Mapping[str, pa.Table], split: str, label: str = "labe
 
 
 def numbers(table: pa.Table) -> Tensor:
-    """Column `x` of equally long lists, or lists of lists, of numbers as a tensor [n, ...]."""
+    """Column `x` of equally long lists, or lists of lists, of numbers: images if uint8 [n, c, h, w], else float32."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -116,7 +116,8 @@ def numbers(table: pa.Table) -> Tensor:
         array = array.flatten()
     if array.null_count:
         raise InputError("column 'x': some values are missing")
-    return torch.tensor(array.to_numpy(zero_copy_only=False)).view(shape)
+    found = torch.tensor(array.to_numpy(zero_copy_only=False)).view(shape)
+    return found if found.dtype is torch.uint8 and found.ndim == 4 else found.float()
 
 
 def class_names(table: pa.Table, label: str, n_classes: int) -> tuple[str, ...]:
@@ -129,8 +130,8 @@ def class_names(table: pa.Table, label: str, n_classes: int) -> tuple[str, ...]:
 def parquet(folder: Path | None, cut: Cut) -> Splits:
     """Any data set of train*.parquet and test*.parquet, also held_out*.parquet, that lie in the folder itself.
 
-    Column `label` and images in `img` or `image`, or numbers of any shape in `x`. Images are scaled by the mean and
-    standard deviation of the training set.
+    Column `label` and images in `img` or `image`, or numbers of any shape in `x`, which are images where they are uint8
+    [c, h, w]. Images are scaled by the mean and standard deviation of the training set.
     """
     if folder is None:
         raise InputError("name the folder of train*.parquet and test*.parquet")

@@ -105,5 +105,8 @@ def divide(train: Samples, cut: Cut) -> tuple[Samples, Samples]:
 def chosen(train: Samples, held_out: Samples, cut: Cut) -> tuple[Samples, Samples]:
     """As many of given training and held-out samples as the cut asks for."""
     some, _ = divide(train, Cut(0, cut.n_train, cut.seed))
-    fewer, _ = divide(held_out, Cut(0, cut.held_out, cut.seed))
-    return some, fewer
+    wanted = len(held_out) if cut.held_out is None else cut.held_out
+    if not 0 <= wanted <= len(held_out):
+        raise InputError(f"{wanted} samples cannot be held out of the {len(held_out)} that are there for it")
+    order = torch.randperm(len(held_out), generator=Generator().manual_seed(cut.seed))
+    return some, held_out[order[:wanted].sort().values]

@@ -26,7 +26,7 @@ from assay.networks._resnet import (
 )
 from assay.networks._resnet_cifar import resnet8, resnet32, resnet110
 from assay.networks._text_cnn import gp_cnn, text_cnn8
-from assay.networks._tree_lstm import TreeNetwork, tree_lstm, tree_lstm_ungated
+from assay.networks._tree_lstm import TreeNetwork, roots, tree_lstm, tree_lstm_ungated
 from assay.networks._vgg import vgg16_bn, vgg16_confidnet
 from assay.networks._wide_resnet import wrn28_10, wrn28_10_postact
 
@@ -114,6 +114,7 @@ __all__ = [
     "resnet50_imagenet",
     "resnet110",
     "resnet110_bottleneck",
+    "roots",
     "text_cnn8",
     "tree_lstm",
     "tree_lstm_ungated",

@@ -16,6 +16,11 @@ from torch import Tensor, nn
 from assay.networks._network import Network
 
 
+def roots(trees: Tensor) -> Tensor:
+    """Which node of each tree is its root, [n]."""
+    return (trees[:, :, 3] >= 0).sum(1) - 1
+
+
 class TreeLSTM(nn.Module):
     """Hidden states of trees from the leaves up, all nodes of one level in all trees at once."""
 
@@ -30,8 +35,7 @@ class TreeLSTM(nn.Module):
 
     def forward(self, trees: Tensor) -> Tensor:
         """Hidden states of the roots [n, width]."""
-        last = (trees[:, :, 3] >= 0).sum(1) - 1
-        return self.hidden(trees)[torch.arange(len(trees), device=trees.device), last]
+        return self.hidden(trees)[torch.arange(len(trees), device=trees.device), roots(trees)]
 
     def hidden(self, trees: Tensor) -> Tensor:
         """Hidden states of all nodes [n, nodes, width]; zero where there is none."""

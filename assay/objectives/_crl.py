@@ -7,7 +7,7 @@ from math import log
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from assay.batch import Batch, Task
 from assay.losses import cross_entropy, log_probabilities
@@ -54,7 +54,7 @@ class CorrectnessRanking:
     history stands still until the epoch is over, so that a second look at a batch, as by SAM, sees what the first saw.
     The first look at a sample in an epoch is the one remembered.
 
-    Under DDP each process remembers only the samples it was shown.
+    Where torch.distributed runs, as under DDP, a sample is shown to one process an epoch and remembered by all.
     """
 
     def __init__(self, task: Task, *, weight: float, confidence: Callable[[Tensor], Tensor]) -> None:
@@ -67,7 +67,7 @@ class CorrectnessRanking:
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         if batch.epoch != self.epoch:
-            self._turn_to(batch.epoch)
+            self._turn_to(batch.epoch, batch.x.device)
         logits = model(batch.x)
         index = batch.index.to(self.count.device)
         ranking = ranking_loss(self.confidence(logits), self.history(index).to(logits.device))
@@ -89,8 +89,11 @@ class CorrectnessRanking:
         for name in ("count", "seen", "right"):
             getattr(self, name).copy_(state[name])
 
-    def _turn_to(self, epoch: int) -> None:
-        self.count += self.right
+    def _turn_to(self, epoch: int, device: torch.device) -> None:
+        right = self.right.to(device, torch.int32)  # what joins the processes may know no memory but the device's
+        if distributed.is_available() and distributed.is_initialized():
+            distributed.all_reduce(right)
+        self.count += right.to(self.count.device)
         self.seen.zero_()
         self.right.zero_()
         self.epoch = epoch

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from assay.arrays import InputError
 from assay.batch import Batch, Objective, Task
 from assay.losses import cross_entropy
 
@@ -23,6 +24,8 @@ def mixup(*, alpha: float = 0.2) -> Callable[[Task], Objective]:
         raise ValueError(f"alpha must be > 0, got {alpha}")
 
     def objective(model: nn.Module, batch: Batch) -> Tensor:
+        if not batch.x.is_floating_point():
+            raise InputError("mixup mixes the numbers of inputs, which words and trees do not have")
         draw = np.random.default_rng([torch.initial_seed(), batch.epoch, int(batch.index[0])])
         share = float(draw.beta(alpha, alpha))
         partner = torch.from_numpy(draw.permutation(len(batch.x))).to(batch.x.device)

@@ -33,7 +33,7 @@ class RunFolder:
             return None
         self._make(self.path)
         state = _read(self.path) if (self.path / CHECKPOINT).is_file() else None
-        if state is not None and (found := differences(state["configuration"], self.configuration)):
+        if state is not None and (found := _other(state["configuration"], self.configuration)):
             raise InputError(f"{self.path} holds another run: {'; '.join(found)}")
         if self.writes:
             about = {**self.configuration, "versions": versions(), "threads": torch.get_num_threads()}
@@ -86,6 +86,11 @@ def discard_unreadable(run: Path) -> None:
             _read(run)
         except InputError:
             (run / CHECKPOINT).unlink()
+
+
+def _other(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """Where the configurations differ but in the folder of the data, which may move."""
+    return [found for found in differences(there, here) if not found.startswith("names.folder ")]
 
 
 def _read(run: Path) -> dict[str, Any]:

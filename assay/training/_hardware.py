@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from assay.arrays import InputError
+
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
@@ -22,18 +24,25 @@ class Hardware:
     precision: Literal["32-true", "bf16-mixed", "64-true"] = "32-true"
     workers: int = 0  # processes that read images which are not in memory
 
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise InputError(f"workers must be 0 or more, got {self.workers}")
+
 
 def launched(hardware: Hardware) -> Fabric:
     """Fabric, with this process joined to the others of its run."""
     from lightning.fabric import Fabric
 
     processes, here = (int(os.environ.get(name, 1)) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
-    fabric = Fabric(
-        accelerator=hardware.device,
-        devices=here,
-        num_nodes=processes // here,
-        strategy="ddp" if processes > 1 else "auto",
-        precision=hardware.precision,
-    )
+    try:
+        fabric = Fabric(
+            accelerator=hardware.device,
+            devices=here,
+            num_nodes=processes // here,
+            strategy="ddp" if processes > 1 else "auto",
+            precision=hardware.precision,
+        )
+    except (RuntimeError, ValueError, ImportError) as problem:
+        raise InputError(f"cannot train on device '{hardware.device}': {problem}") from problem
     fabric.launch()
     return fabric

@@ -26,7 +26,7 @@ class Record:
     """What to write down; loss and learning rate are always.
 
     Figures of the training set come from the training pass itself: of the first look at each sample, before the step,
-    in train mode, augmented and, under mixup, mixed. They take the memory of its logits.
+    in train mode, augmented and, under mixup, mixed, of trees the roots. They take the memory of its logits.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,6 +26,9 @@ class EpochEnd:
 
 class Keeper(Protocol):
     """Looks at the network after each epoch, and gives it the kept weights in the end."""
+
+    def refuse(self, epochs: int) -> None:
+        """Raise if a training of so many epochs leaves it nothing to keep."""
 
     def look(self, end: EpochEnd) -> None:
         """Take note of the network after an epoch."""
@@ -50,7 +54,10 @@ def last() -> Keeper:
 
 
 def best(by: Callable[[Predictions], float] | None = None) -> Callable[[], Keeper]:
-    """Keep the weights after the epoch of highest `by` on held-out predictions, by default accuracy; the first wins."""
+    """Keep the weights after the epoch of highest `by` on held-out predictions, by default accuracy; the first wins.
+
+    An epoch of nan is never the best; where all are, as of a ranking without errors, the last is kept, with a warning.
+    """
     return lambda: _Best(by or _accuracy)
 
 
@@ -63,6 +70,9 @@ def averaged(*, start: float, every: int = 1, average: Callable[[], WeightAverag
 
 
 class _Last:
+    def refuse(self, epochs: int) -> None:
+        pass
+
     def look(self, end: EpochEnd) -> None:
         pass
 
@@ -82,17 +92,23 @@ class _Best:
     value: float = float("-inf")
     weights: dict[str, Tensor] = field(default_factory=dict)
 
+    def refuse(self, epochs: int) -> None:
+        pass
+
     def look(self, end: EpochEnd) -> None:
         held_out = end.held_out()
         if held_out is None:
             raise InputError("the best weights are those best on held-out samples, of which there are none")
         value = self.by(held_out)
-        if value > self.value or not self.weights:
+        if value > self.value:
             self.value = value
             self.weights = {name: w.detach().clone() for name, w in end.network.state_dict().items()}
 
     def finish(self, network: nn.Module, inputs: Iterable[Tensor]) -> None:
-        network.load_state_dict(self.weights)
+        if self.weights:
+            network.load_state_dict(self.weights)
+        else:
+            warnings.warn("no epoch is best on held-out samples, all are nan; the last is kept", stacklevel=2)
 
     def state_dict(self) -> dict[str, Any]:
         return {"value": self.value, "weights": self.weights}
@@ -106,6 +122,13 @@ class _Averaged:
     start: float
     every: int
     average: WeightAverage
+
+    def refuse(self, epochs: int) -> None:
+        left = epochs - epoch_at(self.start, epochs)
+        if left < self.every:
+            raise InputError(
+                f"nothing is averaged every {self.every} epochs where only the last {left} of {epochs} are"
+            )
 
     def look(self, end: EpochEnd) -> None:
         models = end.epoch + 1 - epoch_at(self.start, end.epochs)

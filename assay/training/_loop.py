@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import torch
 from torch import Generator, nn
 
 from assay.batch import Batch, Task
-from assay.data import Samples, Splits, shuffled_batches
+from assay.data import Samples, Splits, batch_sizes, shuffled_batches
 from assay.predictions import Predictions
 from assay.training._configuration import described, described_network, described_splits
 from assay.training._folder import RunFolder
@@ -22,7 +22,6 @@ from assay.training._memory import reused
 from assay.training._predict import as_weights, predict
 from assay.training._processes import (
     Sampler,
-    batch_sizes,
     mean_of_all,
     of_all,
     part_of,
@@ -68,6 +67,8 @@ def train(
     record.refuse_beyond(recipe.epochs)
     fabric = launched(hardware)
     model = fabric.setup_module(network)
+    if hasattr(network, "nodes"):  # another way through the network, which DDP must see as it does its forward
+        model.mark_forward_method("nodes")
     rank, processes = fabric.global_rank, fabric.world_size
     task = Task(len(splits.train), splits.train.n_classes, recipe.epochs)
     weights = part_weights(task.n_samples, recipe.batch_size, rank, processes)
@@ -82,16 +83,17 @@ def train(
         "precision": hardware.precision,
         "processes": processes,
     }
+    history = History()
+    recorder = Recorder(record, network, splits.train, history)
     folder = RunFolder(out, configuration, writes=rank == 0)
-    saved, history = folder.open(), History()
+    saved = folder.open()
     if saved is not None:
         network.load_state_dict(saved["network"])
         history.load_state_dict(saved["history"])
     done = len(history.epochs)
-    recorder = Recorder(record, network, splits.train, history)
 
     def batches(epoch: int, sampler: Sampler | None) -> Iterator[Batch]:
-        return shuffled_batches(
+        found = shuffled_batches(
             splits.train,
             recipe.batch_size,
             Generator().manual_seed(seed_of(seed, epoch)),
@@ -101,6 +103,7 @@ def train(
             device=fabric.device,
             workers=hardware.workers,
         )
+        return (replace(batch, x=as_weights(batch.x, next(network.parameters()))) for batch in found)
 
     def predicted(samples: Samples) -> Predictions | None:
         return predict(network, samples, workers=hardware.workers) if len(samples) else None
@@ -131,10 +134,7 @@ def train(
                 save(stage, finished=False)
         if saved is None or not saved["finished"]:
             torch.manual_seed(seed_of(seed, recipe.epochs))
-            inputs = (
-                as_weights(batch.x, next(network.parameters())) for batch in batches(recipe.epochs, recipe.sampler)
-            )
-            stage.keeper.finish(network, inputs)
+            stage.keeper.finish(network, (batch.x for batch in batches(recipe.epochs, recipe.sampler)))
     network.eval()
     trained = Trained(network, history, predicted(splits.held_out), predicted(splits.test), done)
     folder.write(history, {"held_out": trained.held_out, "test": trained.test}, splits)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from torch import Generator, Tensor, distributed, nn
 
 from assay.arrays import InputError
+from assay.data import batch_sizes
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -38,11 +39,6 @@ def part_weights(n_samples: int, batch_size: int, rank: int, processes: int) -> 
             f"choose another batch size than {batch_size}"
         )
     return [len(range(rank, size, processes)) * processes / size for size in sizes]
-
-
-def batch_sizes(n_samples: int, batch_size: int) -> list[int]:
-    """Samples in each batch of an epoch, of all processes together."""
-    return [min(batch_size, n_samples - first) for first in range(0, n_samples, batch_size)]
 
 
 def mean_of_all(values: Tensor, fabric: Fabric) -> Tensor:

@@ -23,7 +23,7 @@ class Recipe:
     optimizer: Callable[[nn.Module], Optimizer]
     epochs: int
     schedule: Schedule = constant  # asked before every step, at fractions of epochs
-    batch_size: int = 128  # of all processes together
+    batch_size: int = 128  # of all processes together; a last batch of one sample joins the one before
     clip_norm: float | None = None
     sampler: Callable[[Tensor, Tensor, Generator], Tensor] | None = None  # (rows, labels, randomness) -> rows to load
     keep: Callable[[], Keeper] = last
@@ -36,6 +36,7 @@ class Recipe:
                 raise InputError(f"{field} must be at least 1, got {getattr(self, field)}")
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise InputError(f"clip_norm must be > 0, got {self.clip_norm}")
+        self.keep().refuse(self.epochs)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from assay.arrays import InputError
 from assay.batch import Batch
 from assay.data import Samples
 from assay.metrics import equal_width
+from assay.networks import TreeNetwork, roots
 from assay.predictions import Predictions
 from assay.training._figures import FIGURES, Look
 from assay.training._history import History, Record, Split
@@ -40,6 +42,13 @@ class FirstLook:
             batch, _ = self.awaited
             self.awaited = None
             self._take(batch.index[: len(output)], output.detach())
+
+    def root_logits(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        """A forward hook of the head of a network over trees, which may answer for every node: [b, nodes, k]."""
+        if self.awaited is not None and output.ndim == 3:
+            trees = self.awaited[0].x
+            output = output[torch.arange(len(trees), device=trees.device), roots(trees)]
+        self.logits(module, inputs, output)
 
     def gradient_norms(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         """A forward hook of the last layer: there a sample's gradient is that of its logits times its features.
@@ -70,6 +79,8 @@ class Recorder:
     def __init__(self, record: Record, network: nn.Module, samples: Samples, history: History) -> None:
         self.record, self.network, self.samples, self.history = record, network, samples, history
         self.logits, self.norms = FirstLook(len(samples)), FirstLook(len(samples))
+        if record.weight_norm or record.gradient_norms_at:
+            self._refuse_headless()
 
     @contextmanager
     def watching(self, epoch: int) -> Iterator[Callable[[Batch, float], None]]:
@@ -77,7 +88,7 @@ class Recorder:
         self.logits, self.norms = FirstLook(len(self.samples)), FirstLook(len(self.samples))
         hooks = []
         if "train" in self.record.on or self.record.learned_epochs or epoch in self.record.reliability_at:
-            hooks.append((self.logits, self.network.register_forward_hook(self.logits.logits)))
+            hooks.append((self.logits, self._watch_logits()))
         if epoch in self.record.gradient_norms_at:
             hooks.append((self.norms, last_linear(self.network).register_forward_hook(self.norms.gradient_norms)))
 
@@ -90,6 +101,17 @@ class Recorder:
         finally:
             for _, hook in hooks:
                 hook.remove()
+
+    def _refuse_headless(self) -> None:
+        try:
+            last_linear(self.network)
+        except InputError as problem:
+            raise InputError(f"{problem}: neither weight_norm nor gradient_norms_at can be recorded") from problem
+
+    def _watch_logits(self) -> RemovableHandle:
+        if isinstance(self.network, TreeNetwork):  # whose objective may look at all nodes, past its forward
+            return self.network.head.register_forward_hook(self.logits.root_logits)
+        return self.network.register_forward_hook(self.logits.logits)
 
     def write(
         self,
