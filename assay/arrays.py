@@ -48,14 +48,17 @@ def floats(values: ArrayLike, *, name: str, ndim: int) -> Tensor:
 def labels(values: ArrayLike, *, n_classes: int, n: int) -> Tensor:
     """View `values` as `n` int64 class indices in [0, n_classes)."""
     y = tensor(values, name="labels")
+    if y.ndim == 2:
+        raise InputError(f"labels have shape {list(y.shape)}, not [n]; of one-hot rows give labels.argmax(1)")
     if y.is_floating_point() and len(y):
         raise InputError(f"labels must be integer class indices, got {_dtype(y)} (row 0 is {y.reshape(-1)[0].item()})")
     if y.shape != (n,):
         raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
     y = y.long()
-    least, most = y.aminmax()
-    if int(least) < 0 or int(most) >= n_classes:
-        refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}")
+    least, most = map(int, y.aminmax())
+    if least < 0 or most >= n_classes:
+        hint = "; classes count from 0, so take 1 off each label" if (least, most) == (1, n_classes) else ""
+        refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}{hint}")
     return y
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite, sqrt
 
 import numpy as np
 import torch
 
 from assay import metrics
-from assay.metrics import Estimate, Influence, Interval, NoiseFloors, Ranking, Survey
+from assay.metrics import Estimate, Influence, Interval, NoiseFloor, Ranking, Survey
 from assay.predictions import Outcomes, Predictions
 
 MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on differences can be relied on
+
+LEVEL = 0.05  # chance of a false alarm
 
 INFLUENCES: dict[str, Callable[[Ranking], Influence]] = {
     "auroc": metrics.auroc_influence,
@@ -33,6 +35,18 @@ class Measurement:
     interval: Interval | None = None
     floor: float | None = None  # what a perfectly calibrated model would show on average
     note: str = ""
+
+
+@dataclass(frozen=True)
+class PositiveClass:
+    """Of two classes, how the probability of class 1 stands to its noise floor.
+
+    The top label cannot answer for it: too high a probability of class 1 makes the answers 1 over-confident and the
+    answers 0 under-confident, and in bins of confidence the two cancel.
+    """
+
+    excess: float  # mean probability of class 1 minus its share
+    p_value: float  # chance that a calibrated model shows such an `ece_positive`
 
 
 @dataclass(frozen=True)
@@ -57,8 +71,10 @@ class Audit:
     n_wrong: int
     measurements: dict[str, Measurement]
     calibrated_p: float | None  # chance that a calibrated model shows such an ECE; none for a mere score
+    positive: PositiveClass | None = None  # where there are two classes
     groups: dict[str, Audit] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    worst_first: tuple[str, ...] = ()  # names of groups, by the least p-value of a group's tests against the rest
 
     def __getitem__(self, key: str) -> Measurement:
         return self.measurements[key]
@@ -79,30 +95,31 @@ def audit(predictions: Predictions | Outcomes, *, draws: int = 1000, seed: int =
     True
     """
     whole = metrics.survey(predictions)
-    found = _audit(whole, draws, seed)
+    found = _audit(predictions, whole, draws, seed)
     if predictions.group is None:
         return found
     names, member = np.unique(predictions.group, return_inverse=True)
     rows = {str(name): torch.from_numpy(member == i) for i, name in enumerate(names)}
-    return Audit(
-        found.n,
-        found.n_wrong,
-        found.measurements,
-        found.calibrated_p,
-        groups={name: _audit(metrics.survey(predictions[mask]), draws, seed) for name, mask in rows.items()},
-        findings=_worse_groups(whole.outcomes, rows),
+    parts = {name: predictions[mask] for name, mask in rows.items()}
+    tests = _group_tests(whole.outcomes, rows)
+    return replace(
+        found,
+        groups={name: _audit(part, metrics.survey(part), draws, seed) for name, part in parts.items()},
+        findings=_significant(tests),
+        worst_first=tuple(dict.fromkeys([*(test.group for test in tests), *rows])),
     )
 
 
-def _audit(found: Survey, draws: int, seed: int) -> Audit:
-    floors = None
-    if found.outcomes.is_probability:
-        floors = metrics.noise_floors(found.ranking, draws=draws, seed=seed)
-    intervals, notes = _intervals(found, floors), _notes(found.ranking)
-    shown = {"ece": floors.ece, "ada_ece": floors.ada_ece, "ece_l2_mass": floors.ece_l2_mass} if floors else {}
+def _audit(predictions: Predictions | Outcomes, found: Survey, draws: int, seed: int) -> Audit:
+    positive = None
+    if isinstance(predictions, Predictions) and predictions.n_classes == 2:
+        positive = metrics.ranking(metrics.positive_class(predictions))
+    floors = _floors(found, positive, draws, seed)
+    intervals, notes = _intervals(found, positive, floors), _notes(found.ranking)
+    p_values = {key: floor.p_value(found.values[key]) for key, floor in floors.items()}
 
     def measurement(key: str, value: float) -> Measurement:
-        interval, floor = intervals.get(key), shown.get(key)
+        interval, floor = intervals.get(key), floors.get(key)
         note = "" if interval else notes.get(key, "no interval of known coverage")
         return Measurement(value, interval, floor.mean if floor else None, note)
 
@@ -110,11 +127,29 @@ def _audit(found: Survey, draws: int, seed: int) -> Audit:
         n=found.ranking.n,
         n_wrong=found.ranking.n_wrong,
         measurements={key: measurement(key, value) for key, value in found.values.items()},
-        calibrated_p=floors.ece.p_value(found.values["ece"]) if floors else None,
+        calibrated_p=p_values.get("ece"),
+        positive=PositiveClass(_excess(positive), p_values["ece_positive"]) if positive else None,
     )
 
 
-def _intervals(found: Survey, floors: NoiseFloors | None) -> dict[str, Interval | None]:
+def _excess(r: Ranking) -> float:
+    """Mean confidence minus the share of successes."""
+    return (float(r.claimed[-1]) - (r.n - r.n_wrong)) / r.n
+
+
+def _floors(found: Survey, positive: Ranking | None, draws: int, seed: int) -> dict[str, NoiseFloor]:
+    """Of the binned errors of the top label, and of class 1 where there are two."""
+    floors: dict[str, NoiseFloor] = {}
+    if found.outcomes.is_probability:
+        top = metrics.noise_floors(found.ranking, draws=draws, seed=seed)
+        floors |= {"ece": top.ece, "ada_ece": top.ada_ece, "ece_l2_mass": top.ece_l2_mass}
+    if positive:
+        one = metrics.noise_floors(positive, draws=draws, seed=seed)
+        floors |= {"ece_positive": one.ece, "ada_ece_positive": one.ada_ece}
+    return floors
+
+
+def _intervals(found: Survey, positive: Ranking | None, floors: dict[str, NoiseFloor]) -> dict[str, Interval | None]:
     """Of each metric that has one in principle; none where the data do not allow it."""
     o, r, width, mass = found.outcomes, found.ranking, found.width, found.mass
     intervals: dict[str, Interval | None] = {"accuracy": metrics.proportion_interval(r.n - r.n_wrong, r.n)}
@@ -124,13 +159,18 @@ def _intervals(found: Survey, floors: NoiseFloors | None) -> dict[str, Interval 
     if not too_few(r):
         intervals |= {key: metrics.share_interval(found.values[key], f(r)) for key, f in INFLUENCES.items()}
         intervals["fpr95"] = metrics.fpr95_interval(r)
-    if floors and width and mass:
-        squared = metrics.ece_l2_interval(mass, floors.ece_l2_mass)
+    if width and mass:
+        squared = metrics.ece_l2_interval(mass, floors["ece_l2_mass"])
         intervals |= {
-            "ece": metrics.ece_interval(width, floors.ece),
-            "ada_ece": metrics.ece_interval(mass, floors.ada_ece),
+            "ece": metrics.ece_interval(width, floors["ece"]),
+            "ada_ece": metrics.ece_interval(mass, floors["ada_ece"]),
             "ece_l2_mass": squared,
             "debiased_ece": squared,
+        }
+    if positive:
+        intervals |= {
+            "ece_positive": metrics.ece_interval(metrics.equal_width(positive), floors["ece_positive"]),
+            "ada_ece_positive": metrics.ece_interval(metrics.equal_mass(positive), floors["ada_ece_positive"]),
         }
     return intervals
 
@@ -142,22 +182,26 @@ def _notes(r: Ranking) -> dict[str, str]:
     return dict.fromkeys((*INFLUENCES, "fpr95"), ranked) | dict.fromkeys(("nll", "brier"), averaged)
 
 
-def too_few(r: Ranking) -> str:
+def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> str:
     """Why nothing can be said of ranking or of differences here, or nothing."""
-    for what, count in (("error", r.n_wrong), ("right answer", r.n - r.n_wrong)):
+    for what, count in ((wrong, r.n_wrong), (right, r.n - r.n_wrong)):
         if count < MIN_ERRORS:
             return f"only {count} {what}{'s' * (count != 1)}, at least {MIN_ERRORS} are needed"
     return ""
 
 
-def _worse_groups(outcomes: Outcomes, rows: dict[str, torch.Tensor]) -> tuple[Finding, ...]:
+def _group_tests(outcomes: Outcomes, rows: dict[str, torch.Tensor]) -> list[Finding]:
+    """Each group against the rest, the least p-value first, uncorrected."""
     tests: list[Finding] = []
     for name, mask in rows.items():
         if not mask.all():
             tests += _against_rest(name, outcomes[mask], outcomes[~mask])
+    return sorted(tests, key=lambda test: test.p_value)
+
+
+def _significant(tests: list[Finding]) -> tuple[Finding, ...]:
     corrected = metrics.holm([test.p_value for test in tests])
-    found = [Finding(t.group, t.metric, t.value, t.rest, p) for t, p in zip(tests, corrected, strict=True) if p < 0.05]
-    return tuple(sorted(found, key=lambda finding: finding.p_value))
+    return tuple(replace(test, p_value=p) for test, p in zip(tests, corrected, strict=True) if p < LEVEL)
 
 
 def _against_rest(name: str, group: Outcomes, rest: Outcomes) -> list[Finding]:
@@ -189,13 +233,39 @@ def _worse(excess: float, a: Estimate, b: Estimate) -> float:
 def _calibration_in_words(found: Audit) -> str:
     if found.calibrated_p is None:
         return "The score is no probability, so it can only rank: no statement on calibration."
+    if found.positive is None:
+        return f"{_top_in_words(found, found.calibrated_p)}."
+    # Two tests of one model, so each has half a chance of a false alarm.
+    top_p, positive_p = metrics.holm([found.calibrated_p, found.positive.p_value])
+    top, positive = _top_in_words(found, top_p), _positive_in_words(found, found.positive.excess, positive_p)
+    if positive_p < LEVEL <= top_p:
+        return f"{positive}. The confidence of the answers does not show it: {_against(found['ece'], top_p)}."
+    return f"{top}. {positive}."
+
+
+def _top_in_words(found: Audit, p_value: float) -> str:
     ece, over = found["ece"], found["mean_confidence"].value - found["accuracy"].value
-    against = f"ECE {ece.value:.2%}, where noise alone shows {ece.floor:.2%} (p = {found.calibrated_p:.2g})"
-    if found.calibrated_p >= 0.05:
-        return f"No sign of miscalibration: {against}."
+    against = _against(ece, p_value)
+    if p_value >= LEVEL:
+        where = " in the confidence of the answers" if found.positive else ""
+        return f"No sign of miscalibration{where}: {against}"
     if abs(over) < ece.value / 2:
-        return f"Miscalibrated, too high here and too low there: {against}."
-    return f"{'Over' if over > 0 else 'Under'}-confident by {100 * abs(over):.1f} points: {against}."
+        return f"Miscalibrated, too high here and too low there: {against}"
+    return f"{'Over' if over > 0 else 'Under'}-confident by {100 * abs(over):.1f} points: {against}"
+
+
+def _positive_in_words(found: Audit, excess: float, p_value: float) -> str:
+    ece = found["ece_positive"]
+    against = _against(ece, p_value)
+    if p_value >= LEVEL:
+        return f"No sign of it in the probability of class 1: {against}"
+    by = f"too {'high' if excess > 0 else 'low'} by {100 * abs(excess):.1f} points"
+    where = "too high here and too low there" if abs(excess) < ece.value / 2 else by
+    return f"The probability of class 1 is {where}: {against}"
+
+
+def _against(ece: Measurement, p_value: float) -> str:
+    return f"ECE {ece.value:.2%}, where noise alone shows {ece.floor:.2%} (p = {p_value:.2g})"
 
 
 def _refinement_in_words(found: Audit) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +19,7 @@ import assay
 from assay import examples, files, maps
 from assay.arrays import InputError
 from assay.auditing import Audit, audit
-from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, shared_rows
+from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, digest, shared_rows
 from assay.comparing import compare
 from assay.files import Columns
 from assay.maps import Map
@@ -30,6 +32,13 @@ app = App(name="assay", help=assay.__doc__, version=assay.__version__, help_form
 app.command("assay.cli_train:train_command", name="train", help="Train a network and write its predictions.")
 app.command("assay.cli_study:study_app", name="study", help="Run a study of many trainings, and tabulate it.")
 Named = Annotated[Columns, Parameter(name="*")]
+EXTRAS = {
+    **dict.fromkeys(("onnx", "onnxruntime", "onnxscript"), "onnx"),
+    **dict.fromkeys(("lightning", "PIL", "sklearn"), "train"),
+    "matplotlib": "figures",
+    "datasets": "hub",
+    "ray": "ray",
+}
 
 
 @app.command(name="audit")
@@ -58,6 +67,7 @@ def audit_command(
     """
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
+    _not_over(json, html, reading=predictions)
     console = Console()
     loaded = {name: files.read(file, columns) for name, file in _names(predictions).items()}
     if not loaded:
@@ -103,6 +113,7 @@ def compare_command(
     everything
         Print every metric, not only the most used.
     """
+    _not_over(json, html, reading=[file for file in (first, second) if file is not None])
     console = Console()
     if first is None:
         _no_columns(columns)
@@ -111,9 +122,10 @@ def compare_command(
     elif second is None:
         raise InputError("compare needs two files of predictions, or none for the embedded example")
     else:
+        _no_group(columns)
         loaded = {name: files.read(file, columns) for name, file in _names((first, second)).items()}
     (a, x), (b, y) = loaded.items()
-    comparison = compare(x, y)
+    comparison = compare(x, y, names=(a, b))
     console.print(terminal.compare_view((a, b), comparison, everything=everything))
     if json is not None:
         jsons.write_json(comparison, json)
@@ -151,6 +163,8 @@ def calibrate_command(
     in_sample
         Judge the map even on rows that it was fitted on.
     """
+    _no_group(columns)
+    _not_over(out, save, reading=[held_out, *([] if apply is None else [apply])])
     fit_on = files.read(held_out, columns)
     test = None if apply is None else files.read(apply, columns)
     chosen = _calibrators(method, fit_on)
@@ -161,20 +175,29 @@ def calibrate_command(
     shared = 0 if test is None or in_sample else shared_rows(fit_on, test)
     if test is not None and shared > len(test) / 100:
         raise InputError(f"{shared} of {len(test)} test rows were fitted on; judge on others, or say --in-sample")
-    before = (fit_on if test is None else test).outcomes()
-    judged = {}
+    before = fit_on if test is None else test
+    judged, refused = {}, {}
     with Console(stderr=True).status("") as status:
         for name, calibrator in chosen.items():
             status.update(f"fitting {name}")
-            mapping = calibrator(fit_on)
-            after = cross_validated(fit_on, calibrator) if test is None else maps.apply(mapping, test)
-            judged[name] = (mapping, compare(before, after.outcomes()))
+            try:
+                mapping = calibrator(fit_on)
+                after = cross_validated(fit_on, calibrator) if test is None else maps.apply(mapping, test)
+            except InputError as problem:
+                if len(chosen) == 1:
+                    raise
+                refused[name] = str(problem)
+                continue
+            whole = isinstance(before, Predictions) and isinstance(after, Predictions)  # with the class 1 of two
+            judged[name] = (mapping, compare(before, after) if whole else compare(before.outcomes(), after.outcomes()))
+    if not judged:
+        raise InputError(f"these rows allow none of the calibrators; {', '.join(map(': '.join, refused.items()))}")
     if save is not None:
-        maps.save(mapping, save)
+        maps.save(replace(mapping, fit=replace(mapping.fit, rows=digest(fit_on))), save)
     if out is not None:
         files.write(after, out)
     judged_on = f"{len(before):,} rows, " + ("by cross-validation" if test is None else "of the test set")
-    Console().print(terminal.calibrators_view(judged, judged_on))
+    Console().print(terminal.calibrators_view(judged, judged_on, refused, in_folds=test is None))
 
 
 @app.command(name="threshold")
@@ -184,9 +207,10 @@ def threshold_command(
     risk: float | None = None,
     coverage: float | None = None,
     error_cost: float | None = None,
-    confidence: float = 0.95,
+    level: float = 0.95,
     mapping: Annotated[Path | None, Parameter(name="--map")] = None,
     columns: Named = Columns(),  # noqa: B008 (frozen)
+    in_sample: Annotated[bool, Parameter(negative="")] = False,
     json: Path | None = None,
 ) -> None:
     """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
@@ -201,16 +225,24 @@ def threshold_command(
         Accept this share of inputs instead.
     error_cost
         Or weigh: an accepted error costs as much as this many reviews.
-    confidence
+    level
         How sure the bound must be.
     mapping
         A map to apply first, as `assay calibrate --save` writes it.
+    in_sample
+        Go on even if the map was fitted on these very rows: the bound is then too good.
     json
         Write the threshold and its figures to this file.
     """
+    _no_group(columns)
+    _not_over(json, reading=[held_out, *([] if mapping is None else [mapping])])
     rows = files.read(held_out, columns)
-    rows = rows if mapping is None else maps.apply(maps.load(mapping), rows)
-    found = choose_threshold(rows, risk=risk, coverage=coverage, error_cost=error_cost, confidence=confidence)
+    if mapping is not None:
+        loaded = maps.load(mapping)
+        if loaded.fit.rows == digest(rows) and not in_sample:
+            raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
+        rows = maps.apply(loaded, rows)
+    found = choose_threshold(rows, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
     Console().print(terminal.threshold_view(found))
     if json is not None:
         jsons.write_json(found, json)
@@ -242,6 +274,9 @@ def export_command(
     """
     from assay import deploy
 
+    _not_over(out, reading=[model, mapping])
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"--threshold is a confidence, between 0 and 1; got {threshold}")
     loaded = maps.load(mapping)
     if model.is_dir():
         from assay.cli_train import kept_network
@@ -286,7 +321,7 @@ def _lines(what: str) -> dict[str, str]:
 
 
 def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Callable[[Any], Map]]:
-    """The calibrators meant, all of which these rows allow."""
+    """The calibrators meant."""
     allowed = CALIBRATORS if isinstance(held_out, Predictions) else TOP_LABEL
     if method == "all":
         return dict(allowed)
@@ -294,6 +329,21 @@ def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Cal
     if method not in allowed:
         raise InputError(f"{method} needs the logits of all classes; confidences allow {', '.join(allowed)}")
     return {method: CALIBRATORS[method]}
+
+
+def _not_over(*written: Path | None, reading: Iterable[Path]) -> None:
+    """Refuse to write over what is read, or two things to one file."""
+    taken = {path.resolve() for path in reading}
+    for path in written:
+        if path is not None:
+            if path.resolve() in taken:
+                raise InputError(f"{path} is read or written already; give what is written a name of its own")
+            taken.add(path.resolve())
+
+
+def _no_group(columns: Columns) -> None:
+    if columns.group is not None:
+        raise InputError("only `assay audit` is broken down by --group")
 
 
 def _no_columns(columns: Columns) -> None:
@@ -311,6 +361,7 @@ def _names(paths: tuple[Path, ...]) -> dict[str, Path]:
 
 def main() -> None:
     """Run the command; wrong input or usage is one line on stderr and exit code 2."""
+    warnings.formatwarning = lambda message, *_, **__: f"assay: {message}\n"
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # an arrow that the terminal cannot show is no reason to fail
@@ -320,4 +371,9 @@ def main() -> None:
         app(sys.argv[1:], print_error=False, exit_on_error=False)
     except (InputError, CycloptsError) as problem:
         print(f"assay: {' '.join(str(problem).split())}", file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRAS:
+            raise
+        print(f"assay: this needs {missing.name}: pip install 'assay-ml[{EXTRAS[missing.name]}]'", file=sys.stderr)
         sys.exit(2)

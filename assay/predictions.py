@@ -72,7 +72,8 @@ class Predictions:
             if not (p[rows].amin() >= 0 and ((total - 1).abs() <= tolerance).all()):
                 arrays.refuse(p, ~(p >= 0), "probability is {}")
                 totals = p.sum(1, dtype=torch.float64)
-                arrays.refuse(totals, ~((totals - 1).abs() <= tolerance), "probabilities sum to {:.6g}, not 1")
+                hint = "; divide per cents by 100, and give logits as such"
+                arrays.refuse(totals, ~((totals - 1).abs() <= tolerance), "probabilities sum to {:.6g}, not 1" + hint)
         return Predictions(p, *_columns(p, labels, True, ids, group, features))
 
     @staticmethod
@@ -100,7 +101,7 @@ class Predictions:
     ) -> Predictions:
         """From one probability a row, that of class 1; labels are 0 or 1."""
         p = arrays.floats(probabilities, name="probabilities", ndim=1)
-        arrays.refuse(p, ~((p >= 0) & (p <= 1)), "probability {} is outside [0, 1]")
+        arrays.refuse(p, ~((p >= 0) & (p <= 1)), "probability {} is outside [0, 1]; divide per cents by 100")
         pair = torch.stack([1 - p, p], 1)
         return Predictions.from_probabilities(pair, labels, ids=ids, group=group, features=features)
 
@@ -178,7 +179,7 @@ class Outcomes:
         c = arrays.floats(confidence, name="confidence", ndim=1).double().contiguous()
         arrays.refuse(c, ~c.isfinite(), "confidence is {}")
         if is_probability:
-            hint = "; a score that is no probability needs is_probability=False"
+            hint = "; a score that is no probability needs is_probability=False, per cents a division by 100"
             arrays.refuse(c, (c < 0) | (c > 1), "confidence {} is outside [0, 1]" + hint)
         return Outcomes(
             confidence=c,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, inf, log, log1p, log10, nan
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from math import ceil, floor, inf, isfinite, log, log1p, log10, nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,18 +60,24 @@ class Threshold:
             return f"accept nothing: {self.reason}"
         promise = f"at most {self.guaranteed_risk:.2%} errors on {self.coverage:.1%} of inputs"
         rest = f"{self.observed_risk:.2%} seen; {self.workload:.1%} left for review"
-        return f"accept above {spelled(self.value)}: {promise} at {self.confidence:.0%} confidence, {rest}"
+        return f"accept above {spelled(self.value, up=True)}: {promise} at {self.confidence:.0%} confidence, {rest}"
 
 
-def spelled(value: float) -> str:
+def spelled(value: float, *, up: bool = False) -> str:
     """A score to read: a confidence with three digits of its distance from 1, any other with six.
 
-    >>> spelled(0.87654321), spelled(0.9999999514), spelled(-inf)
-    ('0.877', '0.9999999514', 'anything')
+    A threshold is rounded `up`: who takes what is written for it accepts no more than was promised.
+
+    >>> spelled(0.87623), spelled(0.87623, up=True), spelled(0.99999995138), spelled(-inf)
+    ('0.876', '0.877', '0.9999999514', 'anything')
     """
-    if value == -inf:
-        return "anything"
-    return f"{value:.{2 + ceil(-log10(1 - value))}f}" if 0.5 < value < 1 else f"{value:.6g}"
+    if not isfinite(value) or value == 0:
+        return "anything" if value == -inf else f"{value:g}"
+    near_one = 0.5 < value < 1
+    digits = 2 + ceil(-log10(1 - value)) if near_one else 5 - floor(log10(abs(value)))
+    rounding = ROUND_CEILING if up else ROUND_HALF_EVEN
+    written = f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding):f}"
+    return written if near_one or "." not in written else written.rstrip("0").rstrip(".")
 
 
 def choose_threshold(
@@ -91,7 +98,7 @@ def choose_threshold(
     >>> import assay.examples
     >>> t = choose_threshold(assay.examples.load(split="held_out"), risk=0.1)
     >>> print(t)
-    accept above 0.9802: at most 10.00% errors on 62.2% of inputs at 95% confidence, 9.00% seen; 37.8% left for review
+    accept above 0.9803: at most 10.00% errors on 62.2% of inputs at 95% confidence, 9.00% seen; 37.8% left for review
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, got {confidence}")
@@ -150,7 +157,7 @@ def _by_coverage(r: Ranking, coverage: float, confidence: float) -> Threshold:
     """One look, so nothing to pay for; of tied samples all are accepted."""
     if not 0 < coverage <= 1:
         raise InputError(f"coverage must lie between 0 and 1, got {coverage}")
-    row = int(np.searchsorted(r.kept, coverage * r.n))
+    row = int(np.searchsorted(r.kept, coverage * r.n - 1e-9))
     return _at(r, row, float(risk_bound(r.wrong[row], r.kept[row], confidence)), confidence)
 
 

@@ -81,6 +81,57 @@ def test_a_mere_score_is_only_ranked(predictions):
     assert "can only rank" in str(found)
 
 
+def binary(power: float, n: int = 4000) -> Predictions:
+    """A probability of class 1 that is too high by a power; top labels of class 0 and 1 err in opposite directions."""
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    return Predictions.from_binary_probabilities(p, (rng.random(n) < p**power).astype(int))
+
+
+def test_of_two_classes_the_positive_one_is_tested_too():
+    found = audit(binary(1.5))
+    assert found.calibrated_p > 0.05
+    assert found.positive.p_value == pytest.approx(1 / 1001)
+    assert found.positive.excess == pytest.approx(1 / 2 - 1 / 2.5, abs=0.02)
+    ece = found["ece_positive"]
+    assert 0 < ece.floor < ece.interval.low < ece.value < ece.interval.high
+    assert str(found).startswith("The probability of class 1 is too high by 9.9 points: ECE 9.86%, where noise")
+    assert "No sign" not in str(found)
+
+
+def test_two_calibrated_classes_show_no_sign_of_either_kind():
+    found = audit(binary(1.0))
+    assert str(found).startswith("No sign of miscalibration in the confidence of the answers: ECE")
+    assert "No sign of it in the probability of class 1: ECE" in str(found)
+    assert found["ece_positive"].interval.low == found["ada_ece_positive"].interval.low == 0
+
+
+def test_two_classes_both_over_confident_are_said_both():
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 1.5, 8000)
+    labels = (rng.random(8000) < 1 / (1 + np.exp(-z))).astype(int)
+    words = str(audit(Predictions.from_binary_logits(2.5 * z, labels), draws=200))
+    assert words.startswith("Over-confident by")
+    assert "The probability of class 1 is too high here and too low there: ECE" in words
+
+
+def test_a_calibrated_positive_class_gets_its_p_value_fairly():
+    """Under 5 % of false alarms, and an interval that holds the truth, 0."""
+    rng = np.random.default_rng(5)
+    alarms = misses = 0
+    for _ in range(200):
+        p = rng.beta(0.4, 2, 600)  # few positives
+        found = audit(Predictions.from_binary_probabilities(p, (rng.random(600) < p).astype(int)), draws=200)
+        alarms += not str(found).startswith("No sign") or "is too" in str(found)
+        misses += found["ece_positive"].interval.low > 0
+    assert alarms <= 16
+    assert misses <= 16
+
+
+def test_more_than_two_classes_have_no_positive_one(predictions):
+    assert audit(predictions, draws=20).positive is None
+
+
 @pytest.mark.parametrize(
     ("shift", "words"),
     [(-0.15, "Over-confident by 15"), (0.1, "Under-confident by 10")],
@@ -111,6 +162,8 @@ def test_each_group_is_audited_like_a_file_of_its_own():
     o = grouped()
     found = audit(o, draws=30)
     assert list(found.groups) == ["a", "b", "c", "d"]
+    assert found.worst_first[0] == "d"
+    assert sorted(found.worst_first) == ["a", "b", "c", "d"]
     rows = torch.from_numpy(o.group == "b")
     alone = Outcomes.from_scores(o.confidence[rows], o.correct[rows])
     assert found.groups["b"] == audit(alone, draws=30)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import brentq
 
-from assay import Outcomes, Predictions, compare, evaluate, examples, maps, metrics
+from assay import Outcomes, Predictions, compare, evaluate, examples, files, maps, metrics
 from assay.arrays import InputError
 from assay.calibrators import (
     CALIBRATORS,
     TOP_LABEL,
     auto,
+    beta,
     cross_validated,
     dirichlet,
     ensemble_temperature,
@@ -338,10 +340,99 @@ def test_shared_rows_are_found():
     assert shared_rows(p, p) == 100
     assert shared_rows(p[:50], p[40:]) == 10
     assert shared_rows(p, sampled(100, 3, 1.0, seed=5)) == 0
-    with_ids = [Predictions.from_logits(p.values, p.labels, ids=np.arange(100) + i) for i in (0, 90)]
-    assert shared_rows(*with_ids) == 10
+    # Ids that are counted from 0 in both sets say nothing, and other ids do not hide a row.
+    counted = [
+        Predictions.from_logits(x.values, x.labels, ids=np.arange(100)) for x in (p, sampled(100, 3, 1.0, seed=5))
+    ]
+    assert shared_rows(*counted) == 0
+    assert shared_rows(counted[0], replace(p, ids=np.arange(100) + 90)) == 100
+    # Confidences alone: shuffled, in part, or written with few digits.
+    o = Outcomes.from_scores(p.outcomes().confidence, p.outcomes().correct, ids=np.arange(100))
+    bare = replace(o, ids=None)
+    assert shared_rows(bare, bare[torch.randperm(100)][:60]) == 60
+    short = replace(bare, confidence=bare.confidence.round(decimals=2))
+    assert shared_rows(short, short) == 100
+    assert shared_rows(short, short[:60]) == 0
+    short = replace(short, ids=o.ids)
+    assert shared_rows(short, short[:60]) == 60
+    assert shared_rows(p, bare) == 100
     sure = Predictions.from_probabilities([[1.0, 0.0]] * 5, [0] * 5)
-    assert shared_rows(sure, sure) == 0
+    assert shared_rows(sure, sure[:3]) == 0
+
+
+def anti_correlated(n: int = 4000) -> Outcomes:
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.5, 1, n)
+    return Outcomes.from_scores(c, rng.uniform(size=n) < 1.2 - 0.7 * c)
+
+
+def test_beta_without_slopes_is_the_accuracy():
+    """A negative coefficient is dropped and the fit repeated; where both are, what is left is a constant."""
+    outcomes = anti_correlated()
+    found = beta(outcomes)
+    assert (found.a, found.b) == (0, 0)
+    assert float(found(outcomes.confidence)[0]) == pytest.approx(float(outcomes.correct.double().mean()), abs=1e-3)
+
+
+@pytest.mark.parametrize("calibrator", [platt, beta])
+def test_a_confidence_of_exactly_1_is_no_exception(calibrator):
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.5, 1, 4000)
+    c[:400] = 1
+    right = rng.uniform(size=4000) < c
+    right[:400] = rng.uniform(size=400) < 0.9
+    found = calibrator(Outcomes.from_scores(c, right))
+    just_below, at = found(torch.tensor([1 - 1e-15, 1.0], dtype=torch.float64)).tolist()
+    assert at == pytest.approx(just_below, abs=0.02)
+    assert np.isfinite(found.fit.after)
+    same = calibrator(Outcomes.from_scores(np.full(100, 0.9), np.arange(100) < 80))
+    assert same(torch.tensor([0.9, 0.8]).double()).tolist() == pytest.approx([0.8, 0.8], abs=0.01)
+
+
+def test_auto_takes_sure_errors_and_mere_scores():
+    some = sampled(600, 10, 1.0)
+    saturated = Predictions.from_logits(some.logits * 40, some.labels)
+    assert (saturated.outcomes().confidence == 1).any()
+    assert np.isfinite(auto(saturated).fit.chosen_from[0].loss)
+    with_zero = some.probabilities.clone()
+    with_zero[0] = torch.eye(10)[some.labels[0] - 9]
+    assert str(auto(Predictions.from_probabilities(with_zero, some.labels))) == "unchanged"
+    rng = np.random.default_rng(0)
+    score = rng.normal(0, 5, 600)
+    scores = Outcomes.from_scores(score, rng.uniform(size=600) < 1 / (1 + np.exp(-score)), is_probability=False)
+    assert isinstance(auto(scores), maps.ScoreLogistic)
+    with pytest.raises(InputError, match="too few"):
+        auto(scores[:5])
+
+
+def test_maps_refuse_what_they_were_not_fitted_on():
+    of_five = CALIBRATORS["vector"](sampled(500, 5, 1.0))
+    for call in (lambda: maps.apply(of_five, EIGHT), lambda: maps.answer(of_five, EIGHT.logits)):
+        with pytest.raises(InputError, match="5 classes and these predictions have 3"):
+            call()
+    o = EIGHT.outcomes()
+    of_scores = platt(Outcomes.from_scores(o.confidence * 9, o.correct, is_probability=False))
+    for call in (lambda: maps.apply(of_scores, EIGHT), lambda: maps.answer(of_scores, EIGHT.logits)):
+        with pytest.raises(InputError, match="scores that are no probabilities and these are probabilities"):
+            call()
+
+
+def test_what_may_be_0_comes_out_as_probabilities(tmp_path):
+    held_out = sampled(300, 4, 1.0)
+    for name in ("isotonic_one_vs_rest", "ensemble_temperature"):
+        after = maps.apply(CALIBRATORS[name](held_out), held_out)
+        assert after.normalized
+        files.write(after, tmp_path / "after.npz")
+        assert torch.equal(files.read(tmp_path / "after.npz").values, after.values)
+    sure = Predictions.from_probabilities([[1.0, 0.0], [0.3, 0.7], [0.6, 0.4]] * 10, [0, 1, 1] * 10)
+    assert maps.apply(temperature(sure), sure).normalized
+    assert not maps.apply(temperature(held_out), held_out).normalized
+
+
+def test_a_metric_that_no_temperature_defines_is_refused():
+    right = Predictions.from_logits(torch.eye(3).repeat(9, 1), [0, 1, 2] * 9)
+    with pytest.raises(InputError, match="not defined"):
+        temperature_optimal_on_test(right, lambda o: -metrics.auroc(metrics.ranking(o)), step=0.5)
 
 
 def test_classes_against_the_rest_match_sklearn():

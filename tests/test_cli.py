@@ -115,6 +115,41 @@ def test_groups_are_printed_and_the_worse_named(run, tmp_path):
     assert "here: accuracy 0." not in out.replace("there", "")
 
 
+def groups_csv(folder, names):
+    """Forty rows a group; of the last few groups hardly one is right."""
+    rng = np.random.default_rng(0)
+    where = np.repeat(names, 40)
+    c = rng.uniform(0.5, 1, len(where))
+    correct = np.where(np.isin(where, names[-3:]), rng.random(len(where)) < 0.1, rng.random(len(where)) < c)
+    rows = "\n".join(f"{x},{int(a)},{g}" for x, a, g in zip(c, correct, where, strict=True))
+    (folder / "x.csv").write_text(f"confidence,correct,group\n{rows}\n")
+    return folder / "x.csv"
+
+
+def test_a_table_of_groups_breaks_no_number_and_no_head(run, tmp_path):
+    names = ["a", "a rather long name of a group, longer than a line of a terminal can take beside numbers", "c", "d"]
+    file = groups_csv(tmp_path, [name.replace(",", ";") for name in names])
+    with file.open("a") as rows:
+        rows.write("0.9,1,all right\n0.8,1,all right\n")
+    out = run("audit", file)[1]
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    head = next(line for line in lines if line.split()[:2] == ["group", "samples"])
+    assert head.split() == ["group", "samples", "accuracy", "ece", "auroc", "aurc"]
+    assert "undefined" in next(line for line in lines if line.strip().startswith("all right"))
+
+
+def test_of_many_groups_the_worst_are_printed_and_the_rest_counted(run, tmp_path):
+    names = [f"g{i:02}" for i in range(40)]
+    file = groups_csv(tmp_path, names)
+    out = run("audit", file, "--json", tmp_path / "x.json")[1]
+    assert "The 15 worst groups by p-value; 25 more are not shown, --json has all." in out
+    rows = [line.split()[0] for line in out.splitlines() if line.strip().startswith("g") and "40" in line.split()[1:2]]
+    assert len(rows) == 15
+    assert set(rows[:3]) == {"g37", "g38", "g39"}
+    assert set(json.loads((tmp_path / "x.json").read_text())["x"]["groups"]) == set(names)
+
+
 def test_compare_prints_the_verdict(run, file, tmp_path, predictions):
     other = tmp_path / "cooler.parquet"
     files.write(Predictions.from_logits(predictions.values / 2, predictions.labels, ids=predictions.ids), other)
@@ -131,6 +166,15 @@ def test_compare_without_files_shows_the_example(run):
     code, out, _ = run("compare")
     assert code == 0
     assert "B = label_smoothing" in out
+
+
+def test_compare_says_that_rows_without_ids_are_paired_in_order(run, file, tmp_path, predictions):
+    bare = Predictions.from_logits(predictions.values, predictions.labels)
+    files.write(bare, tmp_path / "a.npz")
+    files.write(bare, tmp_path / "b.npz")
+    assert "no ids: rows are paired in order" in run("compare", tmp_path / "a.npz", tmp_path / "b.npz")[1]
+    files.write(predictions, tmp_path / "c.npz")
+    assert "no ids" not in run("compare", file, tmp_path / "c.npz")[1]
 
 
 def test_list_metrics_explains_each(run):
@@ -276,7 +320,7 @@ def test_threshold_says_why_there_is_none(run, split):
 
 def test_export_puts_a_map_into_an_onnx_model(run, split, tmp_path):
     run("calibrate", split[0], "--save", tmp_path / "map.json")
-    export_onnx(torch.nn.Linear(6, 5), None, tmp_path / "plain.onnx", example=torch.randn(8, 6))
+    export_onnx(torch.nn.Linear(6, 10), None, tmp_path / "plain.onnx", example=torch.randn(8, 6))
     words = ["export", tmp_path / "plain.onnx", "--map", tmp_path / "map.json", "--out", tmp_path / "out.onnx"]
     code, _, err = run(*words)
     assert code == 2
@@ -311,3 +355,104 @@ def test_list_recipes_explains_each(run):
 def test_list_calibrators_explains_each(run):
     _, out, _ = run("list", "calibrators")
     assert all(name in out for name in CALIBRATORS)
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two sets of 400 rows with ids that are counted from 0 in both."""
+    rng = np.random.default_rng(0)
+    paths = [tmp_path / "first.npz", tmp_path / "second.npz"]
+    for path in paths:
+        labels = rng.integers(0, 3, 400)
+        logits = rng.normal(size=(400, 3)) + 2 * np.eye(3)[labels]
+        np.savez(path, logits=3 * logits, labels=labels, ids=np.arange(400))
+    return paths
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "{a}", "--json", "{a}"),
+        ("audit", "{a}", "--html", "{a}"),
+        ("audit", "{a}", "--json", "{new}", "--html", "{new}"),
+        ("compare", "{a}", "{b}", "--json", "{b}"),
+        ("calibrate", "{a}", "--apply", "{b}", "--out", "{b}"),
+        ("threshold", "{a}", "--json", "{a}"),
+        ("export", "{a}", "--map", "{b}", "--out", "{a}"),
+    ],
+)
+def test_nothing_is_written_over_what_is_read(run, two, tmp_path, words):
+    before = [path.read_bytes() for path in two]
+    names = {"a": two[0], "b": two[1], "new": tmp_path / "new.json"}
+    code, _, err = run(*(word.format(**names) for word in words))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a name of its own" in err
+    assert [path.read_bytes() for path in two] == before
+
+
+def test_rows_counted_alike_are_not_the_same_rows(run, two):
+    assert run("calibrate", two[0], "--apply", two[1])[0] == 0
+    code, _, err = run("calibrate", two[0], "--apply", two[0])
+    assert code == 2
+    assert "400 of 400 test rows were fitted on" in err
+
+
+def test_a_bound_needs_rows_that_the_map_has_not_seen(run, two, tmp_path):
+    saved = tmp_path / "map.json"
+    assert run("calibrate", two[0], "--save", saved)[0] == 0
+    code, _, err = run("threshold", two[0], "--map", saved, "--risk", 0.2)
+    assert code == 2
+    assert "fitted on these very rows" in err
+    assert run("threshold", two[0], "--map", saved, "--risk", 0.2, "--in-sample")[0] == 0
+    assert run("threshold", two[1], "--map", saved, "--risk", 0.2)[0] == 0
+
+
+def test_what_a_class_map_writes_is_read_again(run, two, tmp_path):
+    out = tmp_path / "calibrated.npz"
+    assert run("calibrate", two[0], "--apply", two[1], "--method", "isotonic_one_vs_rest", "--out", out)[0] == 0
+    assert run("audit", out)[0] == 0
+
+
+def test_of_all_methods_those_that_the_rows_refuse_are_named(run, tmp_path):
+    rng = np.random.default_rng(0)
+    score = rng.normal(0, 3, 500)
+    rows = np.stack([score, rng.random(500) < 1 / (1 + np.exp(-score))], 1)
+    np.savetxt(tmp_path / "scores.csv", rows, delimiter=",", header="s,ok", comments="")
+    code, out, _ = run("calibrate", tmp_path / "scores.csv", "--score", "s", "--correct", "ok", "--method", "all")
+    assert code == 0
+    assert "platt" in out
+    assert "histogram is not for these rows: " in " ".join(out.split())
+
+
+def test_in_folds_a_map_that_keeps_the_order_is_not_blamed_for_the_folds(run, tmp_path):
+    rng = np.random.default_rng(5)
+    c = rng.uniform(0.5, 1, 1500)
+    rows = np.stack([c, rng.random(1500) < c**3], 1)
+    np.savetxt(tmp_path / "c.csv", rows, delimiter=",", header="c,ok", comments="")
+    code, out, _ = run("calibrate", tmp_path / "c.csv", "--confidence", "c", "--correct", "ok", "--method", "platt")
+    assert code == 0
+    assert "refinement: no difference (the map keeps the order of the samples)" in " ".join(out.split())
+
+
+def test_a_column_of_confidences_has_a_threshold(run, tmp_path):
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.5, 1, 2000)
+    np.savetxt(tmp_path / "c.csv", np.stack([c, rng.random(2000) < c], 1), delimiter=",", header="c,ok", comments="")
+    code, out, _ = run("threshold", tmp_path / "c.csv", "--confidence", "c", "--correct", "ok", "--risk", 0.2)
+    assert code == 0
+    assert "left for review" in out
+
+
+def test_flags_without_effect_are_refused(run, two):
+    code, _, err = run("compare", *two, "--group", "g")
+    assert code == 2
+    assert "only `assay audit`" in err
+
+
+def test_a_missing_extra_is_named(run, two, tmp_path, monkeypatch):
+    saved = tmp_path / "map.json"
+    run("calibrate", two[0], "--save", saved)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    (tmp_path / "net.onnx").write_bytes(b"")
+    code, _, err = run("export", tmp_path / "net.onnx", "--map", saved, "--out", tmp_path / "out.onnx")
+    assert (code, err) == (2, "assay: this needs onnx: pip install 'assay-ml[onnx]'\n")

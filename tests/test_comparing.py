@@ -43,7 +43,7 @@ def test_number_and_text_ids_match():
     ("change", "message"),
     [
         (lambda p: p[:1999], "not the same samples: 2000 rows against 1999"),
-        (lambda p: Predictions.from_logits(p.values, p.labels), "only one of the two has ids"),
+        (lambda p: Predictions.from_logits(p.values, p.labels), "^the first has ids and the second has none;"),
         (lambda p: Predictions.from_logits(p.values, p.labels, ids=np.arange(2000) + 1), "id 0 is in the first only"),
         (lambda p: Predictions.from_logits(p.values, (p.labels + 1) % 10, ids=p.ids), "row 0 has label"),
     ],
@@ -51,6 +51,22 @@ def test_number_and_text_ids_match():
 def test_other_samples_are_refused(predictions, change, message):
     with pytest.raises(InputError, match=message):
         compare(predictions, change(predictions))
+
+
+def test_the_one_without_ids_is_called_by_its_name(predictions):
+    bare = Predictions.from_logits(predictions.values, predictions.labels)
+    with pytest.raises(InputError, match=r"^new has ids and old has none; give them to both or to neither$"):
+        compare(bare, predictions, names=("old", "new"))
+
+
+def test_without_ids_rows_are_said_to_be_paired_in_order(predictions):
+    bare = Predictions.from_logits(predictions.values, predictions.labels)
+    assert compare(predictions, predictions).by_ids
+    assert not compare(bare, bare).by_ids
+    with pytest.raises(
+        InputError, match=r"row \d+ has label \d in old, \d in new; without ids rows are paired in order"
+    ):
+        compare(bare, bare[torch.arange(len(bare)).flip(0)], names=("old", "new"))
 
 
 def test_a_temperature_is_seen_to_improve_calibration_alone(predictions):
@@ -78,6 +94,38 @@ def test_two_classes_are_ranked_alike_at_any_temperature():
     found = compare(Predictions.from_binary_logits(z, labels), Predictions.from_binary_logits(z / 3, labels))
     assert found["auroc"].p_value == 1
     assert words(found)["refinement"] == "no difference"
+
+
+def test_of_two_classes_the_positive_one_has_a_verdict_of_its_own():
+    """Top labels of class 1 err upward and of class 0 downward, so that their bins do not show it."""
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    labels = (rng.random(4000) < p**1.5).astype(int)
+    given, right = (Predictions.from_binary_probabilities(x, labels) for x in (p, p**1.5))
+    found = words(compare(given, right))
+    assert found["calibration of class 1"] == "better"
+    assert found["calibration"] == "no difference"
+    assert list(found) == ["accuracy", "calibration", "calibration of class 1", "refinement"]
+
+
+def test_few_positives_cannot_tell_of_class_1():
+    rng = np.random.default_rng(0)
+    labels = np.arange(1000) < 7
+    a, b = (Predictions.from_binary_probabilities(rng.random(1000), labels) for _ in range(2))
+    [verdict] = [verdict for verdict in compare(a, b).verdicts if verdict.axis == "calibration of class 1"]
+    assert str(verdict) == "calibration of class 1: cannot tell (only 7 positives, at least 20 are needed)"
+
+
+def test_equal_models_of_a_rare_class_are_called_different_seldom():
+    """Two noisy copies of one model, exchangeable and so equal: at most one false alarm in twenty on any axis."""
+    rng = np.random.default_rng(4)
+    alarms = 0
+    for _ in range(150):
+        z = rng.normal(-3, 1.5, 1500)
+        labels = (rng.random(1500) < 1 / (1 + np.exp(-z))).astype(int)
+        a, b = (Predictions.from_binary_logits(1.5 * (z + rng.normal(0, 0.7, 1500)), labels) for _ in range(2))
+        alarms += compare(a, b)["part_positive"].p_value < 0.05
+    assert alarms <= 13
 
 
 def test_paired_means_are_students(predictions):

@@ -54,6 +54,19 @@ def test_ece_intervals_cover_the_truth(law, error, n, draws):
 
 
 @pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize(("n", "confidence", "accuracy"), [(2000, 0.98, 0.9995), (200, 0.999, 0.99), (3, 0.98, 0.8)])
+def test_ece_intervals_cover_where_errors_are_few(n, confidence, accuracy, draws):
+    """One bin, and an error or none in it: that none is seen does not mean that there is none."""
+    rng = np.random.default_rng(3)
+    covered = 0
+    for seed in range(draws):
+        o = Outcomes.from_scores(np.full(n, confidence), rng.random(n) < accuracy)
+        floor = metrics.noise_floors(ranking(o), draws=300, seed=seed).ece
+        covered += abs(confidence - accuracy) in metrics.ece_interval(equal_width(o), floor)
+    assert covered >= 0.90 * draws
+
+
+@pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize(("lowest", "n"), [(0.8, 300), (0.8, 3000), (0.4, 150)])
 def test_ranking_intervals_cover_the_truth(lowest, n, draws):
     """Calibrated confidence uniform on [lowest, 1): 30, 300 and 45 errors on average. AURC is (1 - lowest) / 4."""

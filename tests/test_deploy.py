@@ -94,7 +94,7 @@ def test_maps_of_many_classes_are_few_nodes(tmp_path):
 def test_a_file_that_disagrees_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr("assay.deploy._onnx.TOLERANCE", -1.0)
     (tmp_path / "m.onnx").write_text("old")
-    with pytest.raises(RuntimeError, match="was not written"):
+    with pytest.raises(InputError, match="was not written"):
         export_onnx(Small(), temperature(HELD_OUT), tmp_path / "m.onnx", example=torch.randn(8, 1, 4, 4))
     assert (tmp_path / "m.onnx").read_text() == "old"
 
@@ -169,3 +169,30 @@ def test_scikit_learns_own_checks(estimator, check):
 
 def test_auto_is_a_calibrator_like_the_others():
     assert CALIBRATORS["auto"] is auto
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+def test_an_older_onnx_model_is_raised(tmp_path, opset):
+    from onnx import TensorProto, helper, save
+
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "z")]
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "x"], ["z"])], "g", value[:1], value[1:])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), tmp_path / "old.onnx")
+    mapping = temperature(HELD_OUT)
+    example = {"x": np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)}
+    calibrate_onnx(tmp_path / "old.onnx", mapping, tmp_path / "new.onnx", example=example)
+    found, _ = run(tmp_path / "new.onnx", **example)
+    assert found["logits"] == pytest.approx(example["x"] ** 2 / mapping.t, abs=1e-5)
+    of_five = temperature(gaussian_predictions(200, 5, seed=0))
+    with pytest.raises(InputError, match="5 classes and these predictions have 4"):
+        calibrate_onnx(tmp_path / "old.onnx", of_five, tmp_path / "other.onnx", example=example)
+    with pytest.raises(InputError, match="cannot be run on x"):
+        calibrate_onnx(tmp_path / "old.onnx", mapping, tmp_path / "other.onnx", example={"x": example["x"][:, :3]})
+
+
+def test_classes_that_an_estimator_does_not_know_are_named():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    names = np.repeat(["a", "b", "c"], 20)
+    fitted = LogisticRegression().fit(x[names != "b"], names[names != "b"])
+    with pytest.raises(InputError, match="row 20: the estimator was not fitted on class b"):
+        CalibratedClassifier(fitted, cv="prefit").fit(x, names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -64,10 +66,17 @@ def csv(tmp_path, text: str):
 
 
 def test_csv_columns_are_named_by_flags(tmp_path):
-    file = csv(tmp_path, "truth,p_cat,p_dog,who\n1,.25,.75,a\n0,.5,.5,b\n")
+    file = csv(tmp_path, "truth,p_0,p_1,who\n1,.25,.75,a\n0,.5,.5,b\n")
     found = files.read(file, Columns(label="truth", probabilities="p_*", ids="who"))
     assert found.values.tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert found.ids.tolist() == ["a", "b"]
+
+
+def test_labels_are_looked_up_among_named_columns(tmp_path):
+    file = csv(tmp_path, "y,p_fox,p_eel,p_dog\ndog,.1,.2,.7\nfox,.5,.5,0\neel,.5,.5,0\n")
+    found = files.read(file, Columns(label="y", probabilities="p_*"))
+    assert found.labels.tolist() == [2, 0, 1]
+    assert found.outcomes().correct.tolist() == [True, True, False]
 
 
 def test_numbered_columns_are_classes_by_number_not_by_place(tmp_path):
@@ -103,9 +112,65 @@ def test_binary_csv_with_one_column(tmp_path):
         (
             "labels,z_0,z_1\n0,1\n",
             Columns(logits="z_*"),
-            "cannot be read as csv: CSV parse error: Expected 3 columns, got 2",
+            "x.csv: row 0 (from 0): 2 values, but 3 columns are named",
         ),
-        ("", Columns(), "cannot be read as csv: Empty CSV file"),
+        ("labels,z_0\n0,1\n1,2,3\n", Columns(logits="z_*"), "row 1 (from 0): 3 values, but 2 columns are named"),
+        ("", Columns(), "x.csv: is empty"),
+        ("id;y;p_0\n1;0;0,5\n", Columns(label="y"), "seems to be separated by ';'; columns must be separated by ','"),
+        ("id\ty\n1\t0\n", Columns(label="y"), "seems to be separated by tabs"),
+        (
+            "labels,p_fox,p_eel\nfox,.5,.5\ncow,.5,.5\n",
+            Columns(probabilities="p_*"),
+            "row 1: label 'cow' is none of the classes that columns 'p_*' name (fox, eel); write these names as labels",
+        ),
+        (
+            "labels,p_fox,p_eel\n0,.5,.5\n1,.5,.5\n",
+            Columns(probabilities="p_*"),
+            "row 0: label '0' is none of the classes that columns 'p_*' name (fox, eel); write these names as labels, "
+            "or number the columns p_0 to p_1 as the labels count",
+        ),
+        (
+            "labels,p_0,p_1\n0,.5,.5\ncat,.5,.5\n",
+            Columns(probabilities="p_*"),
+            "row 1: label 'cat' is no number, but columns 'p_*' are numbered; number the labels from 0, or name",
+        ),
+        ("labels,p_0,p_1\n0,20,80\n", Columns(probabilities="p_*"), "sum to 100, not 1; divide per cents by 100"),
+        ("labels,p_1,p_2\n1,.5,.5\n", Columns(probabilities="p_*"), "got p_1, p_2; classes count from 0"),
+        (
+            "labels,prob_0,prob_1,prob_max\n0,.5,.5,.5\n",
+            Columns(probabilities="prob_*"),
+            "'prob_*' matches numbered columns and 'prob_max'; rename that one or the classes",
+        ),
+        ("labels,p_0\n0,.5\n", Columns(probabilities="*_*"), "'*_*' has two stars"),
+        (
+            "labels,p_0,p_1\n1,.5,.5\n2,.5,.5\n",
+            Columns(probabilities="p_*"),
+            "row 1: label 2 is outside 0..1; classes count from 0, so take 1 off each label",
+        ),
+        (
+            "confidence,correct\n87,1\n12,0\n",
+            Columns(),
+            "row 0: confidence 87 is outside [0, 1]; divide per cents by 100, and name a score that is no probability "
+            "by --score",
+        ),
+        (
+            "labels,p\n1,87\n",
+            Columns(positive="p"),
+            "row 0: probability 87.0 is outside [0, 1]; divide per cents by 100",
+        ),
+        (
+            "labels,p\n1,.7\n",
+            Columns(probabilities="p"),
+            "'p' is one column of probabilities; of two classes say --positive",
+        ),
+        ("labels,p_1\n1,.7\n", Columns(probabilities="p_*"), "must be numbered 0 to 0, got p_1"),
+        (
+            "labels,p_0\n0,.7\n",
+            Columns(probabilities="p_*"),
+            "'p_*' is one column of probabilities; of two classes say",
+        ),
+        ("labels,z\n1,.7\n", Columns(logits="z"), "'z' is one column of logits; there must be one column a class"),
+        ("y,z_0,z_1\n1,.7,.2\n", Columns(logits="z_*"), "no column 'labels'; it has y, z_0, z_1; name it by --label"),
         ("confidence,correct\n.5,yes\n", Columns(), "correct must be numbers"),
         ("confidence,score,correct\n.5,1,1\n", Columns(), "has confidence and score together"),
     ],
@@ -126,13 +191,44 @@ def test_truncated_files_are_named(tmp_path, ending, keep):
     files.write(tables()["logits"], file)
     whole = file.read_bytes()
     file.write_bytes(whole[: keep if keep in (0, 10) else int(keep * len(whole))])
-    with pytest.raises(InputError, match=f"x.{ending}: cannot be read as {ending}: "):
+    with pytest.raises(InputError, match=f"x.{ending}: cannot be read as {ending}: ") as caught:
         files.read(file)
+    assert not any(word in str(caught.value) for word in ("pickle", "thrift", "magic", "Arrow", "snappy"))
 
 
 def test_pickled_arrays_are_refused(tmp_path):
     np.savez(tmp_path / "x.npz", logits=np.array([{}, {}], dtype=object), labels=np.array([0, 1]))
-    with pytest.raises(InputError, match=r"x\.npz: column 'logits': Object arrays cannot be loaded"):
+    with pytest.raises(InputError, match=r"x\.npz: column 'logits' holds Python objects .* one array of numbers$"):
+        files.read(tmp_path / "x.npz")
+
+
+def test_a_pickle_is_no_archive(tmp_path):
+    (tmp_path / "x.npz").write_bytes(pickle.dumps({"logits": [1.0]}))
+    with pytest.raises(
+        InputError, match=r"cannot be read as npz: it is no archive of arrays, as np\.savez writes them$"
+    ):
+        files.read(tmp_path / "x.npz")
+
+
+def test_other_keys_are_named_beside_those_expected(tmp_path):
+    np.savez(tmp_path / "x.npz", preds=np.zeros((2, 3)), y=np.array([0, 1]))
+    wanted = "needs one of logits, .*, has only preds, y; say which column is what by flags, as in --logits NAME"
+    with pytest.raises(InputError, match=wanted):
+        files.read(tmp_path / "x.npz")
+    assert len(files.read(tmp_path / "x.npz", Columns(logits="preds", label="y"))) == 2
+
+
+def test_one_hot_labels_are_named_by_their_shape(tmp_path):
+    np.savez(tmp_path / "x.npz", logits=np.zeros((2, 3)), labels=np.eye(3)[:2])
+    with pytest.raises(
+        InputError, match=r"labels have shape \[2, 3\], not \[n\]; of one-hot rows give labels.argmax\(1\)"
+    ):
+        files.read(tmp_path / "x.npz")
+
+
+def test_messages_do_not_list_a_thousand_columns(tmp_path):
+    np.savez(tmp_path / "x.npz", **{f"a{i}": np.zeros(2) for i in range(1000)})
+    with pytest.raises(InputError, match="a9 and 990 more; say"):
         files.read(tmp_path / "x.npz")
 
 
@@ -168,6 +264,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 def test_writing_where_one_cannot_is_named(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         files.write(tables()["logits"], tmp_path / "nowhere" / "x.npz")
+
+
+@pytest.mark.parametrize("text", ["confidence,correct,gr\xe9\n.5,1,a\n", "confidence,correct,group\n.5,1,\xe9\n"])
+def test_text_that_is_not_utf8_is_said_to_be_none(tmp_path, text):
+    (tmp_path / "x.csv").write_bytes(text.encode("latin1"))
+    with pytest.raises(InputError, match=r"x\.csv: cannot be read as csv: it must be text in UTF-8, separated by ','$"):
+        files.read(tmp_path / "x.csv")
 
 
 def test_columns_nobody_asked_for_may_hold_anything(tmp_path):

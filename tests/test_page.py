@@ -119,6 +119,24 @@ def test_the_verdict_says_both_axes_and_what_to_accept(model, predictions):
     )
 
 
+def test_of_two_classes_the_page_judges_the_positive_one_too(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(3000)
+    rows = Predictions.from_binary_probabilities(p, rng.random(3000) < p**1.5)
+    audit_page({"two": rows}, {"two": audit(rows)}, tmp_path / "two.html")
+    [found] = data(tmp_path / "two.html")["models"]
+    assert found["verdict"][0].startswith("The probability of class 1 is too high by")
+    [tile] = [tile for tile in found["tiles"] if tile["title"] == "calibration error of class 1 (ECE)"]
+    assert "noise floor" in tile["under"]
+
+
+def test_the_comparison_says_how_rows_were_paired(folder, tmp_path):
+    assert data(folder / "compare.html")["byIds"]
+    two = {name: replace(examples.load(name), ids=None) for name in examples.MODELS}
+    compare_page(two, compare(*two.values()), tmp_path / "bare.html")
+    assert not data(tmp_path / "bare.html")["byIds"]
+
+
 def test_a_promise_that_cannot_be_kept_is_not_made(tmp_path):
     few = Outcomes.from_scores([0.9, 0.8, 0.7], [1, 1, 0])
     audit_page({"few": few}, {"few": audit(few)}, tmp_path / "few.html")

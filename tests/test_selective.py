@@ -152,6 +152,12 @@ def test_the_threshold_lies_midway_between_two_scores():
     assert choose_threshold(shuffled, risk=0.02) == choose_threshold(outcomes, risk=0.02)
 
 
+def test_a_coverage_is_not_rounded_up():
+    outcomes = draw("good", 100, 1)
+    asked = [0.07, 0.14, 0.28, 0.55, 0.56]
+    assert [choose_threshold(outcomes, coverage=c).accepted for c in asked] == [7, 14, 28, 55, 56]
+
+
 def test_tied_scores_are_accepted_together():
     tied = Outcomes.from_scores(np.repeat([0.9, 0.6], 500), np.repeat([True, False], 500))
     t = choose_threshold(tied, coverage=0.2)

@@ -39,16 +39,21 @@ def auto(held_out: Predictions | Outcomes, *, folds: int = 5, seed: int = 0) -> 
     table of candidates is in the map's `fit.chosen_from`.
     """
     before = held_out.outcomes()
-    losses = {"unchanged": _loss(before, before)}
+    losses = {"unchanged": _loss(before, before)} if before.is_probability else {}
+    refused: InputError | None = None
     family = FAMILY if isinstance(held_out, Predictions) else OF_CONFIDENCE
     for calibrator in family:
         try:
             losses[calibrator.__name__] = _loss(before, cross_validated(held_out, calibrator, folds=folds, seed=seed))
-        except InputError:  # these rows do not allow it
+        except InputError as error:  # these rows do not allow it
+            refused = error
             losses[calibrator.__name__] = torch.full_like(before.confidence, inf)
     best = min(losses.values(), key=lambda loss: float(loss.mean()))
     table = tuple(_candidate(name, loss, best) for name, loss in losses.items())
-    chosen = next(candidate for candidate in table if candidate.behind <= candidate.error)
+    # Where every loss is infinite, or there is but one row, the first is as good as any.
+    chosen = next((candidate for candidate in table if candidate.behind <= candidate.error), table[0])
+    if refused is not None and chosen.loss == inf and not before.is_probability:
+        raise refused
     by_name = {calibrator.__name__: calibrator for calibrator in family}
     if chosen.name not in by_name:
         value = float(losses["unchanged"].mean())
@@ -64,7 +69,9 @@ def _loss(before: Outcomes, after: Outcomes) -> Tensor:
     right, c = after.correct, after.confidence
     if before.nll is None:
         return -c.where(right, 1 - c).log()
-    return torch.where(right, -c.log(), before.nll - (1 - c).log() + (1 - before.confidence).log())
+    # Of what the others had, the true class had its part: no more than all, also where rounding left them nothing.
+    part = (-before.nll - torch.log1p(-before.confidence)).nan_to_num(nan=-inf, neginf=-inf).clamp(max=0)
+    return -c.log().where(right, torch.log1p(-c) + part)
 
 
 def _candidate(name: str, loss: Tensor, best: Tensor) -> Candidate:

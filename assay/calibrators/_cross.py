@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from hashlib import sha256
 from operator import add
 from typing import Any
 
@@ -36,20 +37,34 @@ def simplest(losses: Floats) -> int:
 
 
 def shared_rows(fitted_on: Predictions | Outcomes, judged_on: Predictions | Outcomes) -> int:
-    """How many rows of the second were in the first: by ids, or else by what the rows hold.
+    """How many rows of the second were in the first, by what they hold: ids are often counted from 0 in either set.
 
-    Rows that any sure model could share by chance, a probability of exactly 1, are not counted.
+    Rows that may be alike by chance, with a probability of exactly 1 or with nothing but a confidence of six digits or
+    fewer, are counted where their ids agree too, or where the two sets are alike in all rows.
     """
-    if fitted_on.ids is not None and judged_on.ids is not None:
-        return int(np.isin(judged_on.ids.astype(str), fitted_on.ids.astype(str)).sum())
-    if isinstance(fitted_on, Predictions) and isinstance(judged_on, Predictions):
-        seen = set(_fingerprints(fitted_on))
-        return sum(row in seen for row in _fingerprints(judged_on))
-    same = torch.equal(fitted_on.outcomes().confidence, judged_on.outcomes().confidence)
-    return len(judged_on) if same else 0
+    scores = isinstance(fitted_on, Predictions) and isinstance(judged_on, Predictions)
+    with_ids = fitted_on.ids is not None and judged_on.ids is not None
+    first, second = (_fingerprints(rows if scores else rows.outcomes(), with_ids) for rows in (fitted_on, judged_on))
+    if sorted(first) == sorted(second):
+        return len(judged_on)
+    seen = {row for row, telling in first if telling}
+    return sum(row in seen for row, _ in second)
 
 
-def _fingerprints(predictions: Predictions) -> list[bytes]:
-    values = predictions.values.float()
-    telling = values.amax(1) < 1 if predictions.normalized else torch.ones(len(values), dtype=torch.bool)
-    return [row.tobytes() for row in values[telling].cpu().numpy()]
+def digest(rows: Predictions | Outcomes) -> str:
+    """The same for the same rows in any order."""
+    return sha256(b"".join(sorted(content for (content, _), _ in _fingerprints(rows, False)))).hexdigest()[:16]
+
+
+def _fingerprints(rows: Predictions | Outcomes, with_ids: bool) -> list[tuple[tuple[bytes, str], bool]]:
+    """Content of each row, with its id where that is needed to tell it from others, and whether they do."""
+    if isinstance(rows, Predictions):
+        content, beside = rows.values.float(), rows.labels
+        telling = content.amax(1) < 1 if rows.normalized else torch.ones(len(rows), dtype=torch.bool)
+    else:
+        content, beside = rows.confidence[:, None], rows.correct
+        telling = (rows.confidence - rows.confidence.round(decimals=6)).abs() > 1e-12
+    ids = rows.ids.astype(str).tolist() if with_ids and rows.ids is not None else [""] * len(rows)
+    table = torch.cat([content.double(), beside[:, None].double()], 1).cpu().numpy()
+    named = zip(table, ids, telling.tolist(), strict=True)
+    return [((row.tobytes(), "" if tells else name), tells or with_ids) for row, name, tells in named]

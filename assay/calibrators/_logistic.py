@@ -7,11 +7,9 @@ import numpy as np
 
 from assay.arrays import InputError
 from assay.calibrators._top_label import fitted, log_loss
-from assay.maps import ConfidenceMap, Logistic, ScoreLogistic
+from assay.maps import CLIP, ConfidenceMap, Logistic, ScoreLogistic
 from assay.metrics import Floats
 from assay.predictions import Outcomes, Predictions
-
-CLIP = 1e-12
 
 
 def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
@@ -34,12 +32,14 @@ def beta(held_out: Predictions | Outcomes) -> Logistic:
     if not outcomes.is_probability:
         raise InputError("beta calibration needs a confidence in [0, 1]; for other scores use platt")
     log_c, log_rest = _logs(outcomes)
-    (a, b, m), iterations = _regression(outcomes, np.stack([log_c, -log_rest], 1))
-    if a < 0:
-        a, ((b, m), iterations) = 0.0, _regression(outcomes, -log_rest[:, None])
-    elif b < 0:
-        b, ((a, m), iterations) = 0.0, _regression(outcomes, log_c[:, None])
-    return fitted(outcomes, log_loss, lambda fit: Logistic(fit, max(a, 0.0), max(b, 0.0), m), iterations=iterations)
+    features, kept = np.stack([log_c, -log_rest], 1), [0, 1]
+    (*slopes, m), iterations = _regression(outcomes, features)
+    while min(slopes, default=0.0) < 0:
+        kept.pop(int(np.argmin(slopes)))
+        (*slopes, m), iterations = _regression(outcomes, features[:, kept])
+    found = dict(zip(kept, slopes, strict=True))
+    a, b = found.get(0, 0.0), found.get(1, 0.0)
+    return fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, b, m), iterations=iterations)
 
 
 def _logs(outcomes: Outcomes) -> tuple[Floats, Floats]:
@@ -52,7 +52,8 @@ def _regression(outcomes: Outcomes, features: Floats) -> tuple[list[float], int]
     correct = outcomes.correct.cpu().numpy()
     n_right, n_wrong = correct.sum(), (~correct).sum()
     target = np.where(correct, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))
-    center, scale = features.mean(0), features.std(0) + 1e-12
+    center, scale = features.mean(0), features.std(0)
+    scale[scale <= 1e-9 * np.abs(center)] = 1  # all the same: nothing to learn from
     x = np.append((features - center) / scale, np.ones((len(features), 1)), 1)
 
     def loss(w: Floats) -> float:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from assay import arrays
+from assay.arrays import InputError
 from assay.calibrators._cross import simplest
 from assay.calibrators._temperature import temperature
 from assay.maps import Affine, Fit, features
@@ -42,6 +43,8 @@ def matrix(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
 
 
 def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bool) -> Affine:
+    if len(held_out) < 2:
+        raise InputError("one row is too few to choose a ridge by cross-validation")
     cooled = temperature(held_out)
     whole = _shuffled(held_out, of_log_probabilities)
     x, n = whole.x, len(held_out)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from assay import arrays, metrics
+from assay.arrays import InputError
 from assay.maps import Fit, Temperature
 from assay.predictions import Outcomes, Predictions
 
@@ -86,7 +87,9 @@ def _on_grid(
     at = outcomes_at(held_out)
     grid = np.round(np.arange(1, round(highest / step) + 1) * step, 9)
     losses = [loss(at(t)) for t in grid]
-    best = int(np.argmin(losses))
+    if np.isnan(losses).all():
+        raise InputError(f"{objective} is not defined on these rows, at any temperature")
+    best = int(np.nanargmin(losses))
     fit = Fit(objective, loss(at(1.0)), losses[best], len(grid), len(held_out), best == len(grid) - 1)
     return Temperature(fit, float(grid[best]), held_out.n_classes)
 

@@ -70,6 +70,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise InputError(f"row {unknown.argmax()}: the estimator was not fitted on class {y[unknown][0]}")
         labels = np.searchsorted(self.classes_, np.asarray(y))
         self.map_ = CALIBRATORS[self.calibrator](Predictions.from_probabilities(_clipped(unseen), labels))
         return self

@@ -26,6 +26,7 @@ from assay.selective import Threshold
 NAMES = list(Output._fields)
 TOLERANCE = 1e-5
 EDGE = 1e-6
+OLDEST_OPSET = 18
 
 
 def export_onnx(
@@ -73,15 +74,23 @@ def calibrate_onnx(
 
     network = _read(source)
     names = [found.name for found in network.graph.output]
+    if not names:
+        raise InputError(f"{source}: has no output")
     if output is None and len(names) > 1:
         raise InputError(f"{source}: has several outputs, {', '.join(names)}; say which holds the logits")
     logits = names[0] if output is None else output
     if logits not in names:
         raise InputError(f"{source}: has no output '{logits}'; there are {', '.join(names)}")
-    raw = torch.from_numpy(_run(str(source), example, [logits])[0])
+    try:
+        raw = torch.from_numpy(_run(str(source), example, [logits])[0])
+    except Exception as problem:  # onnxruntime's own kinds have no base but this
+        shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in example.items())
+        raise InputError(f"{source}: cannot be run on {shapes}: {str(problem).splitlines()[0]}") from problem
     if raw.dim() != 2:
         raise InputError(f"{source}: '{logits}' has shape {list(raw.shape)}; logits are [n, k]")
     tail = calibrated(nn.Identity(), mapping, threshold).eval()
+    expected = tail(raw)
+    network = _modern(network, source)
     opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
     with TemporaryDirectory() as folder:
         draft = Path(folder) / "tail.onnx"
@@ -91,7 +100,7 @@ def calibrate_onnx(
         merged = compose.merge_models(network, end, io_map=[(logits, "calibrated/input")])
         _rename_outputs(merged)
         onnx.save(merged, str(draft))
-        _keep(draft, Path(file), dict(example), tail(raw), mapping, raw, _about(mapping, tail.threshold, metadata))
+        _keep(draft, Path(file), dict(example), expected, mapping, raw, _about(mapping, tail.threshold, metadata))
 
 
 def random_inputs(source: str | Path, *, batch: int = 32, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -121,6 +130,19 @@ def _read(source: str | Path) -> Any:
         return onnx.load(str(source))
     except (OSError, DecodeError) as problem:
         raise InputError(f"{source}: is no ONNX model: {problem}") from problem
+
+
+def _modern(network: Any, source: str | Path) -> Any:
+    """The network in the oldest set of operators that torch exports to, or in its own if that is newer."""
+    from onnx import version_converter
+
+    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
+    if opset >= OLDEST_OPSET:
+        return network
+    try:
+        return version_converter.convert_version(network, OLDEST_OPSET)
+    except Exception as problem:  # the converter's own kinds have no base but this
+        raise InputError(f"{source}: cannot be raised from opset {opset} to {OLDEST_OPSET}: {problem}") from problem
 
 
 def _rename_outputs(model: Any) -> None:
@@ -194,7 +216,7 @@ def _keep(
     rows = ~_near_an_edge(mapping, raw)
     apart = np.abs(found[1] - expected.probabilities.numpy()).max(1)[rows.numpy()].max(initial=0)
     if apart > TOLERANCE:
-        raise RuntimeError(f"onnxruntime and torch differ by {apart:.2g} in the probabilities; {file} was not written")
+        raise InputError(f"onnxruntime and torch differ by {apart:.2g} in the probabilities; {file} was not written")
     with replacing(file) as stream:
         stream.write(content)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
@@ -18,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay import arrays
 from assay.arrays import InputError
+from assay.files._classes import class_indices, listed, matching
 from assay.files._formats import READERS, WRITERS, Array
 from assay.predictions import Outcomes, Predictions
 
@@ -32,12 +32,13 @@ class Columns:
     """Which columns of a file are what; what is not said goes by its standard name, the one that `write` uses.
 
     `logits` and `probabilities` name one column of vectors, or by a pattern one column a class (`p_*`): where the star
-    stands for numbers these are the classes, else the classes are in the order of the file.
+    stands for numbers these are the classes; where it stands for names (`p_cat`) the labels must be such names too, and
+    the classes count in the order of the file.
 
     Parameters
     ----------
     label
-        Column of the true classes, counted from 0.
+        Column of the true classes: numbers from 0, or names that the columns of the classes have too.
     logits
         Column of logits, or a pattern for one column a class ('z_*').
     probabilities
@@ -117,23 +118,33 @@ def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Out
     said = {kind: name for kind in KINDS if (name := getattr(columns, kind)) is not None}
     kinds = said or {kind: name for kind in KINDS if (name := _standard(table, kind))}
     if len(kinds) != 1:
-        found = f"{' and '.join(kinds)} together" if kinds else f"only {', '.join(table)}"
-        raise InputError(f"needs one of {', '.join(KINDS)}, has {found}; say which column is what")
+        found = f"{' and '.join(kinds)} together" if kinds else f"only {listed(table)}"
+        flags = "say which column is what by flags, as in --logits NAME --label NAME"
+        raise InputError(f"needs one of {', '.join(KINDS)}, has {found}; {flags}")
     kind, name = kinds.popitem()
     named = {tag: getattr(columns, tag) or (tag if tag in table else None) for tag in TAGS}
-    tags = {tag: _tags(table, column) for tag, column in named.items() if column is not None}
+    tags = {tag: _tags(table, column, tag) for tag, column in named.items() if column is not None}
     if kind in ("confidence", "score"):
-        correct = _column(table, columns.correct)
-        outcomes = Outcomes.from_scores(_column(table, name), correct, is_probability=kind == "confidence", **tags)
+        confidence = _column(table, name, kind)
+        if kind == "confidence":
+            _refuse_percentages(confidence)
+        correct = _column(table, columns.correct, "correct")
+        outcomes = Outcomes.from_scores(confidence, correct, is_probability=kind == "confidence", **tags)
         scores: dict[str, Any] = {x: torch.as_tensor(table[x]).double() for x in SCORES if x in table and not said}
         return replace(outcomes, **scores)
-    labels = _column(table, columns.label)
+    labels = _column(table, columns.label, "label")
     if kind == "positive":
-        return Predictions.from_binary_probabilities(_column(table, name), labels, **tags)
+        return Predictions.from_binary_probabilities(_column(table, name, kind), labels, **tags)
+    matrix = _matrix(table, name, kind)
+    if matrix.ndim == 1 or matrix.shape[1] == 1:
+        instead = "of two classes say --positive, else" if kind == "probabilities" else "there must be"
+        raise InputError(f"'{name}' is one column of {kind}; {instead} one column a class, by a pattern like 'p_*'")
+    if "*" in name:
+        labels = class_indices(labels, matching(table, name), name)
     activations = _standard(table, "features")
-    features = {"features": _matrix(table, activations)} if activations else {}
+    features = {"features": _matrix(table, activations, "features")} if activations else {}
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probabilities
-    return make(_matrix(table, name), labels, **tags, **features)
+    return make(matrix, labels, **tags, **features)
 
 
 def _standard(table: Mapping[str, Array], name: str) -> str | None:
@@ -143,35 +154,33 @@ def _standard(table: Mapping[str, Array], name: str) -> str | None:
     return f"{name}_*" if f"{name}_0" in table else None
 
 
-def _tags(table: Mapping[str, Array], name: str) -> Array:
-    array = _column(table, name)
+def _tags(table: Mapping[str, Array], name: str, flag: str) -> Array:
+    array = _column(table, name, flag)
     if array.dtype.kind == "U" and (array == "").any():
         raise InputError(f"column '{name}', row {int((array == '').argmax())}: no value")
     return array
 
 
-def _column(table: Mapping[str, Array], name: str) -> Array:
+def _refuse_percentages(confidence: Array) -> None:
+    """Here and not only further on, since on the command line a mere score is told by a flag."""
+    x = arrays.tensor(confidence, name="confidence")
+    what = "divide per cents by 100, and name a score that is no probability by --score"
+    arrays.refuse(x, (x < 0) | (x > 1), f"confidence {{}} is outside [0, 1]; {what}")
+
+
+def _column(table: Mapping[str, Array], name: str, flag: str) -> Array:
     if name not in table:
         close = get_close_matches(name, table, n=1)
-        hint = f"; did you mean '{close[0]}'?" if close else f"; it has {', '.join(table)}"
-        raise InputError(f"no column '{name}'{hint}")
+        hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(table)};"
+        raise InputError(f"no column '{name}'; {hint} name it by --{flag}")
     return table[name]
 
 
-def _matrix(table: Mapping[str, Array], pattern: str) -> Array:
+def _matrix(table: Mapping[str, Array], pattern: str, flag: str) -> Array:
     """One column of vectors, or the columns that match, side by side."""
     if "*" not in pattern:
-        return _column(table, pattern)
-    names = [name for name in table if fnmatchcase(name, pattern)]
-    if not names:
-        raise InputError(f"no column matches '{pattern}'; it has {', '.join(table)}")
-    star = re.compile(re.escape(pattern).replace(r"\*", "(.*)", 1).replace(r"\*", ".*"))
-    stems = [match.group(1) for name in names if (match := star.fullmatch(name))]
-    if all(stem.isdecimal() for stem in stems):
-        names = [name for _, name in sorted(zip(map(int, stems), names, strict=True))]
-        if sorted(map(int, stems)) != list(range(len(names))):
-            raise InputError(f"columns '{pattern}' must be numbered 0 to {len(names) - 1}, got {', '.join(names)}")
-    return np.stack([table[name] for name in names], 1)
+        return _column(table, pattern, flag)
+    return np.stack([table[name] for name in matching(table, pattern).values()], 1)
 
 
 def _table(predictions: Predictions | Outcomes) -> dict[str, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,10 +44,14 @@ def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
             try:
                 return np.asarray(archive[name])
             except ValueError as problem:
-                raise InputError(f"column '{name}': {problem}") from problem
+                store = "store text as an array of str, and rows of equal length as one array of numbers"
+                raise InputError(f"column '{name}' holds Python objects or is damaged; {store}") from problem
 
     with path.open("rb") as stream:
-        archive = np.load(stream, allow_pickle=False)
+        try:
+            archive = np.load(stream, allow_pickle=False)
+        except ValueError as problem:  # no archive and no array, so numpy takes it for a pickle
+            raise InputError("cannot be read as npz: it is no archive of arrays, as np.savez writes them") from problem
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise InputError("is a single array, not an npz archive of named ones")
         return LazyTable(archive.files, load)
@@ -57,9 +62,15 @@ def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
 
 
 def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return _from_arrow(pq.read_table(path))
+    try:
+        return _from_arrow(pq.read_table(path))
+    except (pa.ArrowException, OSError) as problem:
+        if getattr(problem, "errno", None):  # the system's reason, and none of the file's own
+            raise
+        raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
 
 def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
@@ -89,8 +100,42 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     # An empty cell has no value, but "nan" is one, and an error of its own further on. Tags are read as they are
     # written: 007 is not 7.
     options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
-    table = _from_arrow(csv.read_csv(path, convert_options=options))
+    _check_head(path)
+    try:
+        table = _from_arrow(csv.read_csv(path, convert_options=options))
+    except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
+        raise InputError(_broken_row(path)) from problem
     return LazyTable(list(table), lambda name: _as_written(table[name]) if name in tags else table[name])
+
+
+def _check_head(path: Path) -> None:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        head = next((line for line in lines if line.strip()), "")
+    if not head:
+        raise InputError("is empty")
+    for mark, name in {";": "';'", "\t": "tabs", "|": "'|'"}.items():
+        if mark in head and "," not in head:
+            raise InputError(f"seems to be separated by {name}; columns must be separated by ','")
+
+
+def _broken_row(path: Path) -> str:
+    """Read again, in one thread, which alone counts the rows, to say which one is the first of a wrong length."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    broken: list[Any] = []
+
+    def note(row: Any) -> str:
+        broken.append(row)
+        return "error"
+
+    with suppress(pa.ArrowInvalid):
+        one = csv.ReadOptions(use_threads=False)
+        csv.read_csv(path, read_options=one, parse_options=csv.ParseOptions(invalid_row_handler=note))
+    if not broken:
+        return "cannot be read as csv: it must be text in UTF-8, separated by ','"
+    row = broken[0]
+    return f"row {row.number - 2} (from 0): {row.actual_columns} values, but {row.expected_columns} columns are named"
 
 
 def _as_written(tags: Array) -> Array:

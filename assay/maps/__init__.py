@@ -4,13 +4,14 @@ A `LogitMap` takes logits to logits. A `ConfidenceMap` takes the confidence of t
 and leaves the label alone. A `Sequence` is maps one after the other.
 """
 
-from assay.maps._confidence import Curve, Logistic, ScoreLogistic, Steps
+from assay.maps._confidence import CLIP, Curve, Logistic, ScoreLogistic, Steps
 from assay.maps._kinds import Candidate, ConfidenceMap, Fit, LogitMap
 from assay.maps._logits import Affine, Ensemble, OneVsRest, Temperature, features
 from assay.maps._saving import load, save
 from assay.maps._sequence import Answer, Map, Sequence, answer, apply, parts
 
 __all__ = [
+    "CLIP",
     "Affine",
     "Answer",
     "Candidate",

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from assay.maps._kinds import ConfidenceMap
 
+CLIP = 2.0**-53  # log-odds are of a confidence so far from 0 and 1 at least: 1 counts as the number before it
+
 
 @dataclass(frozen=True, eq=False)
 class Steps(ConfidenceMap):
@@ -46,7 +48,8 @@ class Curve(ConfidenceMap):
 
     @property
     def keeps_ranking(self) -> bool:
-        return len(self.x) > 1 and all(low < high for low, high in zip(self.y, self.y[1:], strict=False))
+        rises = all(low < high for low, high in zip(self.y, self.y[1:], strict=False))
+        return rises and self.x[0] <= 0 and self.x[-1] >= 1
 
     def __call__(self, confidence: Tensor) -> Tensor:
         return self.by_row([self], confidence.unsqueeze(0)).squeeze(0)
@@ -80,10 +83,8 @@ class Logistic(ConfidenceMap):
         return self.a > 0 and self.b > 0
 
     def __call__(self, confidence: Tensor) -> Tensor:
-        c = confidence.double()
-        # 0 log 0 = 0: a side whose coefficient is 0 plays no part, also where its logarithm is infinite.
-        up, down = (c.log() * self.a if self.a else 0 * c), (torch.log1p(-c) * self.b if self.b else 0 * c)
-        return torch.sigmoid(up - down + self.m).to(confidence.dtype)
+        c = confidence.double().clamp(CLIP, 1 - CLIP)
+        return torch.sigmoid(self.a * c.log() - self.b * torch.log1p(-c) + self.m).to(confidence.dtype)
 
     def __str__(self) -> str:
         sign = "-" if self.m < 0 else "+"

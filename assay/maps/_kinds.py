@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -32,6 +32,7 @@ class Fit:
     n: int
     at_bound: bool = False  # the optimum lies beyond what was searched: not to be relied on
     chosen_from: tuple[Candidate, ...] = ()  # where the calibrator itself was chosen
+    rows: str = ""  # a digest of what it was fitted on, where the map was saved by a command
 
     def __str__(self) -> str:
         bound = ", at a bound" if self.at_bound else ""
@@ -70,6 +71,13 @@ def _equal(a: object, b: object) -> bool:
 @dataclass(frozen=True, eq=False)
 class LogitMap(Fitted):
     """Logits [n, k] -> logits or log-probabilities [n, k]."""
+
+    gives: ClassVar[Literal["logits", "log-probabilities", "as given"]]
+
+    if TYPE_CHECKING:
+
+        @property
+        def n_classes(self) -> int: ...
 
     @abstractmethod
     def __call__(self, logits: Tensor) -> Tensor: ...

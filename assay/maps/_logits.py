@@ -18,6 +18,7 @@ class Temperature(LogitMap):
 
     t: float
     n_classes: int
+    gives = "as given"
 
     @property
     def keeps_label(self) -> bool:
@@ -48,6 +49,11 @@ class Affine(LogitMap):
     weight: Tensor  # [k] or [k, k] float64, a row for each new logit
     bias: Tensor  # [k] float64
     of_log_probabilities: bool
+    gives = "logits"
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.bias)
 
     @property
     def keeps_label(self) -> bool:
@@ -75,6 +81,7 @@ class Ensemble(LogitMap):
     t: float
     weights: tuple[float, float, float]
     n_classes: int
+    gives = "log-probabilities"
 
     @property
     def keeps_label(self) -> bool:
@@ -98,6 +105,11 @@ class OneVsRest(LogitMap):
     """Each class's probability by a map of its own, and rows made to sum to 1; a row of zeros stays as it was."""
 
     maps: tuple[ConfidenceMap, ...]  # [k], all of one kind
+    gives = "log-probabilities"
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.maps)
 
     @property
     def keeps_label(self) -> bool:

@@ -61,11 +61,27 @@ def apply(mapping: Map, predictions: Predictions | Outcomes) -> Predictions | Ou
 def _one(mapping: LogitMap | ConfidenceMap, predictions: Predictions | Outcomes) -> Predictions | Outcomes:
     if isinstance(mapping, ConfidenceMap):
         outcomes = predictions.outcomes()
+        _refuse_other_scores(mapping, outcomes.is_probability)
         new = mapping(outcomes.confidence)
         return replace(outcomes, confidence=new, nll=None, brier=None, entropy=None, is_probability=True)
     if isinstance(predictions, Outcomes):
         raise InputError(f"{type(mapping).__name__} needs the logits of all classes; these are only confidences")
-    return replace(predictions, values=mapping(predictions.logits), normalized=False)
+    _refuse_other_classes(mapping, predictions.n_classes)
+    normalized = predictions.normalized if mapping.gives == "as given" else mapping.gives == "log-probabilities"
+    values = mapping(predictions.logits)
+    return replace(predictions, values=values.softmax(1) if normalized else values, normalized=normalized)
+
+
+def _refuse_other_classes(mapping: LogitMap, n_classes: int) -> None:
+    if mapping.n_classes != n_classes:
+        raise InputError(f"the map was fitted on {mapping.n_classes} classes and these predictions have {n_classes}")
+
+
+def _refuse_other_scores(mapping: ConfidenceMap, is_probability: bool) -> None:
+    of_probability = mapping.fit.before is not None
+    if of_probability != is_probability:
+        kinds = ("scores that are no probabilities", "probabilities")
+        raise InputError(f"the map was fitted on {kinds[of_probability]} and these are {kinds[is_probability]}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +102,10 @@ def answer(mapping: Map | None, logits: Tensor) -> Answer:
     z, of_confidence = logits, []
     for part in parts(mapping):
         if isinstance(part, LogitMap):
+            _refuse_other_classes(part, z.shape[1])
             z = part(z)
         else:
+            _refuse_other_scores(part, True)
             of_confidence.append(part)
     probabilities = z.double().softmax(1)
     top, label = probabilities.max(1)

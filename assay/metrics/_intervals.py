@@ -116,11 +116,14 @@ def ece_l2_interval(bins: Bins, floor: NoiseFloor) -> Interval:
 def bin_noise(bins: Bins) -> Floats:
     """Standard deviation of weight * gap of each bin; 0 in an empty one.
 
-    A bin without an error is no proof that it has none: its accuracy is drawn towards its confidence by one sample.
+    A bin without an error is no proof that it has none: its accuracy is drawn towards its confidence by one sample, and
+    its errors are as doubtful as if there had been one, or a half of all.
     """
     n = float(bins.count.sum())
     p = (bins.correct + bins.confidence / np.maximum(bins.count, 1)) / (bins.count + 1)
-    return np.sqrt(bins.count * (p * (1 - p) + bins.gap**2 * (1 - bins.weight))) / n
+    alike = (bins.correct == 0) | (bins.correct == bins.count)
+    errors = np.maximum(bins.count * p * (1 - p), np.where(alike, np.minimum(bins.count / 4, 1), 0))
+    return np.sqrt(errors + bins.count * bins.gap**2 * (1 - bins.weight)) / n
 
 
 def fpr95_interval(r: Ranking) -> Interval:

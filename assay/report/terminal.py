@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from math import isnan
 
 from rich.box import SIMPLE_HEAD
@@ -11,14 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from assay.auditing import Audit, Measurement
-from assay.comparing import Comparison, Verdict
+from assay.comparing import Comparison, Difference, Verdict
 from assay.maps import Fit, Map
 from assay.metrics import METRICS, Interval, Metric
 from assay.selective import Threshold, spelled
 
-SHOWN: dict[str, Metric] = METRICS | {
-    "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score")
+UNBIASED = {  # squared errors, so small, and shown with one more digit
+    "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score"),
+    "part_positive": Metric("calibration", "lower", "two classes: the same of the probability of class 1"),
 }
+SHOWN: dict[str, Metric] = METRICS | UNBIASED
 AXES = ("calibration", "refinement", "scoring", "description")
 HEADLINE = (
     *(
@@ -30,6 +33,7 @@ HEADLINE = (
         "classwise_ece",
         "ece_positive",
         "calibration_part",
+        "part_positive",
     ),
     *("auroc", "aupr_error", "fpr95", "aurc", "e_aurc", "risk_at_90"),
     *("accuracy", "nll", "brier", "mean_confidence"),
@@ -39,6 +43,7 @@ ARROWS = {"higher": "↑", "lower": "↓", "-": " "}
 PLAIN = ("nll", "brier", "mean_entropy", "nll_calibration", "nll_refinement")  # no shares, so not in per cent
 COLORS = {"better": "green", "worse": "red"}
 ABREAST = 3  # models in one table
+MOST_GROUPS, WORST_GROUPS = 30, 15  # where there are more than the first, only as many as the second are printed
 
 
 def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> RenderableType:
@@ -51,11 +56,12 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
     for name, audit in audits.items():
         size = f"  {audit.n:,} samples, {audit.n_wrong:,} errors\n"
         parts.append(Text.assemble((name, "bold"), (size, "dim"), str(audit), (_without_interval(audit, keys), "dim")))
-        if audit.groups and everything:
-            for group, part in audit.groups.items():
+        groups = _groups_shown(audit)
+        if everything:
+            for group, part in groups.items():
                 parts += [Text(f"\ngroup {group}, {part.n:,} samples", "bold"), _model(part, keys)]
-        if audit.groups:
-            parts += [_groups(audit), _findings(audit)]
+        if groups:
+            parts += [_groups(groups), *_findings(audit, groups)]
     return Group(*parts, Text("↓ lower is better, ↑ higher; `assay list metrics` explains each.", "dim"))
 
 
@@ -68,29 +74,53 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
         change = ("+" if d.value > 0 else "") + number(key, d.value)
         p = "" if d.p_value is None else f"{d.p_value:.2g}"
         table.add_row(_name(key), number(key, d.a), number(key, d.b), change, span(key, d.interval), p)
-    legend = Text(f"A = {names[0]}\nB = {names[1]}\n{comparison.n:,} samples. B against A:", "bold")
+    paired = "" if comparison.by_ids else " (no ids: rows are paired in order)"
+    legend = Text(f"A = {names[0]}\nB = {names[1]}\n{comparison.n:,} samples{paired}. B against A:", "bold")
     untested = [key for key in keys if comparison[key].p_value is None]
     notes = _because({key: comparison[key].note for key in untested})
     return Group(table, legend, *map(_verdict, comparison.verdicts), Text(notes.strip(), "dim"))
 
 
-def calibrators_view(judged: dict[str, tuple[Map, Comparison]], judged_on: str) -> RenderableType:
+def calibrators_view(
+    judged: dict[str, tuple[Map, Comparison]], judged_on: str, refused: dict[str, str], *, in_folds: bool
+) -> RenderableType:
     """Before and after on both axes and the verdict, for each calibrator."""
     keys = ("accuracy", "ece", "auroc", "aurc")
     table = _grid("calibrator", *keys, "A", "C", "R")
     first = next(iter(judged.values()))[1]
     table.add_row("none", *(number(key, first[key].a) if key in first.differences else "" for key in keys))
+    if in_folds:
+        judged = {name: (mapping, _in_one_order(mapping, comparison)) for name, (mapping, comparison) in judged.items()}
     for name, (_, comparison) in judged.items():
         shown = [number(key, comparison[key].b) if key in comparison.differences else "" for key in keys]
         marks = {verdict.axis: _mark(verdict) for verdict in comparison.verdicts}
         table.add_row(name, *shown, *(marks[axis] for axis in ("accuracy", "calibration", "refinement")))
-    legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · no difference"
+    legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · no difference, ? cannot tell"
     parts: list[RenderableType] = [table, Text(f"Judged on {judged_on}.", "bold"), Text(legend, "dim")]
+    parts += [Text(f"{name} is not for these rows: {reason}", "dim") for name, reason in refused.items()]
     if len(judged) == 1:
         [(mapping, comparison)] = judged.values()
         parts += [*map(_verdict, comparison.verdicts), Text(f"  map: {mapping}\n  fit: {mapping.fit}")]
     parts += [_candidates(name, mapping.fit) for name, (mapping, _) in judged.items() if mapping.fit.chosen_from]
     return Group(*parts)
+
+
+def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
+    """Folds that went through maps of their own are in no common order; a map that keeps the order leaves it as it was.
+
+    So what ranking figures show of such a map in folds is only that the folds differ.
+    """
+    if not mapping.keeps_ranking:
+        return comparison
+    kept = "the map keeps the order of the samples"
+    same = {
+        key: Difference(d.a, d.a, note=kept) for key, d in comparison.differences.items() if key in ("auroc", "aurc")
+    }
+    verdicts = (
+        replace(verdict, word="no difference", p_value=1.0, note=kept) if verdict.axis == "refinement" else verdict
+        for verdict in comparison.verdicts
+    )
+    return replace(comparison, differences=comparison.differences | same, verdicts=tuple(verdicts))
 
 
 def _candidates(name: str, fit: Fit) -> Table:
@@ -104,7 +134,7 @@ def threshold_view(threshold: Threshold) -> RenderableType:
     """What to accept, what that promises, and how much is left for people."""
     if not threshold.accepted:
         return Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")
-    table = _grid("accept what is at least", spelled(threshold.value))
+    table = _grid("accept what is at least", spelled(threshold.value, up=True))
     table.add_row("errors among the accepted, seen", number("risk", threshold.observed_risk))
     table.add_row(f"at most, at {threshold.confidence:.0%} confidence", number("risk", threshold.guaranteed_risk))
     table.add_row("inputs accepted", f"{number('', threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
@@ -144,18 +174,33 @@ def _models(audits: dict[str, Audit], keys: Collection[str]) -> Table:
     return table
 
 
-def _groups(audit: Audit) -> Table:
-    keys = [key for key in IN_GROUPS if key in audit.measurements]
+def _groups_shown(audit: Audit) -> dict[str, Audit]:
+    """All, or of very many those that are most surely worse than the rest."""
+    if len(audit.groups) <= MOST_GROUPS:
+        return audit.groups
+    return {name: audit.groups[name] for name in audit.worst_first[:WORST_GROUPS]}
+
+
+def _groups(groups: dict[str, Audit]) -> Table:
+    keys = [key for key in IN_GROUPS if any(key in group.measurements for group in groups.values())]
     table = _grid("group", "samples", *keys)
-    for name, group in audit.groups.items():
-        table.add_row(Text(name), f"{group.n:,}", *(_cell(key, group.measurements.get(key)) for key in keys))
+    for column in table.columns:
+        column.no_wrap = True
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # a name may be broken, a number never
+    for name, group in groups.items():
+        table.add_row(Text(name), f"{group.n:,}", *(_narrow_cell(key, group.measurements.get(key)) for key in keys))
     return table
 
 
-def _findings(audit: Audit) -> Text:
+def _findings(audit: Audit, shown: Collection[str]) -> Iterator[Text]:
+    if len(shown) < len(audit.groups):
+        hidden = len(audit.groups) - len(shown)
+        yield Text(f"The {len(shown)} worst groups by p-value; {hidden} more are not shown, --json has all.", "bold")
     if not audit.findings:
-        return Text("No group is significantly worse than the rest.")
-    return Text("\n").join([Text("Significantly worse than the rest:", "bold"), *map(Text, map(str, audit.findings))])
+        yield Text("No group is significantly worse than the rest.")
+        return
+    yield Text("Significantly worse than the rest:", "bold")
+    yield from (Text(str(finding)) for finding in audit.findings if finding.group in shown)
 
 
 def _verdict(verdict: Verdict) -> Text:
@@ -167,7 +212,8 @@ def _word(verdict: Verdict) -> Text:
 
 
 def _mark(verdict: Verdict) -> Text:
-    return Text({"better": "▲", "worse": "▼"}.get(verdict.word, "·"), COLORS.get(verdict.word, ""))
+    marks = {"better": "▲", "worse": "▼", "no difference": "·", "cannot tell": "?"}
+    return Text(marks[verdict.word], COLORS.get(verdict.word, ""))
 
 
 def _without_interval(audit: Audit, keys: Collection[str]) -> str:
@@ -205,11 +251,19 @@ def _name(key: str) -> str:
 
 def _cell(key: str, m: Measurement | None) -> Text:
     """Value, and under it the interval and the noise floor."""
-    if m is None:
-        return Text("–", "dim")
-    floor = [] if m.floor is None else [f"floor {number(key, m.floor)}"]
-    under = [span(key, m.interval), *floor] if m.interval else floor
-    return Text("\n").join([Text(number(key, m.value)), *(Text(line, "dim") for line in under)])
+    return Text("–", "dim") if m is None else _stacked(key, m, span(key, m.interval))
+
+
+def _narrow_cell(key: str, m: Measurement | None) -> Text:
+    """The same of a share, in no more columns than a row of groups has for it."""
+    if m is None or m.interval is None:
+        return _cell(key, m)
+    return _stacked(key, m, f"{100 * m.interval.low:.1f}–{100 * m.interval.high:.1f}%")
+
+
+def _stacked(key: str, m: Measurement, interval: str) -> Text:
+    floor = "" if m.floor is None else f"floor {number(key, m.floor)}"
+    return Text("\n").join([Text(number(key, m.value)), *(Text(line, "dim") for line in (interval, floor) if line)])
 
 
 def span(key: str, interval: Interval | None) -> str:
@@ -221,4 +275,4 @@ def number(key: str, value: float) -> str:
         return "undefined"
     if key in PLAIN:
         return f"{value:.4f}"
-    return f"{100 * value:.3f}%" if key == "calibration_part" else f"{100 * value:.2f}%"
+    return f"{100 * value:.3f}%" if key in UNBIASED else f"{100 * value:.2f}%"

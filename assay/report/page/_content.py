@@ -63,7 +63,7 @@ def decisions(predictions: Predictions | Outcomes, outcomes: Outcomes, promises:
     start = next((promise.accepted for promise in promises if promise.accepted), r.n)
     return {
         "n": r.n,
-        "threshold": [spelled(float(value)) for value in between],
+        "threshold": [spelled(float(value), up=True) for value in between],
         "kept": kept.astype(int).tolist(),
         "wrong": wrong.astype(int).tolist(),
         "bound": short(risk_bound(wrong, kept, CONFIDENCE)),

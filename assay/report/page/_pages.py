@@ -48,6 +48,7 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
     content: Content = {
         "models": [{"name": name} | curves(rows.outcomes()) for name, rows in predictions.items()],
         "n": comparison.n,
+        "byIds": comparison.by_ids,
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
         "differences": asdict(_tables.differences(comparison)),
     }

@@ -81,7 +81,7 @@ def promises(thresholds: Sequence[Threshold]) -> Table:
         if not t.accepted:
             return most, Cell("cannot be promised"), Cell(""), Cell(""), Cell("")
         shares = (t.coverage, t.observed_risk, t.workload)
-        return most, Cell(spelled(t.value), t.value), *(Cell(number("", share), share) for share in shares)
+        return most, Cell(spelled(t.value, up=True), t.value), *(Cell(number("", share), share) for share in shares)
 
     columns = ("errors at most", "accept above", "inputs accepted", "errors seen", "left for review")
     return Table(columns, tuple(map(row, thresholds)), len(thresholds))
@@ -92,12 +92,18 @@ def promise_in_words(t: Threshold) -> str:
     risk = f"at most {100 * t.guaranteed_risk:.3g}% errors"
     if not t.accepted:
         return f"No threshold promises {risk}: {t.reason}."
-    return f"Accept above {spelled(t.value)}: {risk} on {t.coverage:.1%} of inputs, at {t.confidence:.0%} confidence."
+    above = spelled(t.value, up=True)
+    return f"Accept above {above}: {risk} on {t.coverage:.1%} of inputs, at {t.confidence:.0%} confidence."
 
 
 def tiles(audit: Audit, promise: Threshold) -> list[dict[str, str]]:
     """The few numbers to take away."""
-    titles = {"accuracy": "accuracy", "ece": "calibration error (ECE)", "auroc": "ranking of errors (AUROC)"}
+    titles = {
+        "accuracy": "accuracy",
+        "ece": "calibration error (ECE)",
+        "ece_positive": "calibration error of class 1 (ECE)",
+        "auroc": "ranking of errors (AUROC)",
+    }
     found = [
         {"title": title, **_measured(key, audit[key])} for key, title in titles.items() if key in audit.measurements
     ]

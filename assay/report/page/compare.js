@@ -3,7 +3,8 @@
 const TONES = { better: "good", worse: "bad" };
 const [A, B] = DATA.models;
 
-find(".size").textContent = `A: ${A.name} · B: ${B.name} · ${count(DATA.n)} samples`;
+find(".size").textContent = `A: ${A.name} · B: ${B.name} · ${count(DATA.n)} samples`
+  + (DATA.byIds ? "" : " · no ids: rows are paired in order");
 find(".verdict").textContent = `B against A: ${DATA.verdicts.map(({ axis, word }) => `${axis} ${word}`).join(", ")}.`;
 showTiles(find("#verdict .tiles"), DATA.verdicts.map(({ axis, word, reason }) =>
   ({ title: axis, text: word, under: reason, tone: TONES[word] })));
