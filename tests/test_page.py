@@ -127,6 +127,9 @@ def test_of_two_classes_the_page_judges_the_positive_one_too(tmp_path):
     [found] = data(tmp_path / "two.html")["models"]
     assert found["verdict"][0].startswith("The probability of class 1 is too high by")
     [tile] = [tile for tile in found["tiles"] if tile["title"] == "calibration error of class 1 (ECE)"]
+    bins = metrics.equal_width(metrics.positive_class(rows))
+    assert found["positive"]["count"] == bins.count.tolist()
+    assert found["positive"]["accuracy"] == pytest.approx(bins.accuracy.tolist(), rel=1e-4)
     assert "noise floor" in tile["under"]
 
 
@@ -233,6 +236,7 @@ def test_a_mere_score_has_no_reliability(tmp_path):
     audit_page({"energy": energy}, {"energy": audit(energy)}, tmp_path / "energy.html")
     [found] = data(tmp_path / "energy.html")["models"]
     assert found["reliability"] is None
+    assert found["positive"] is None
     assert found["decisions"]["threshold"] == ["4.75", "-0.5", "anything"]
     assert [tile["title"] for tile in found["tiles"]][:2] == ["accuracy", "ranking of errors (AUROC)"]
 

@@ -24,18 +24,25 @@ MOST_CLASSES = 20  # whose confusion fits on a page
 def curves(outcomes: Outcomes) -> Content:
     """Reliability, risk-coverage curve and densities."""
     r = metrics.ranking(outcomes)
-    shown: Content = {
+    return {
         "selective": _short(asdict(statistics.selective(r))),
         "densities": _short(asdict(statistics.densities(outcomes))),
-        "reliability": None,
+        "reliability": _reliability(r) if outcomes.is_probability else None,
     }
-    if outcomes.is_probability:
-        found = statistics.reliability(metrics.equal_width(r))
-        columns = {name: getattr(found, name) for name in ("lower", "confidence", "low", "high")}
-        columns |= {name: getattr(found.bins, name) for name in ("upper", "accuracy", "weight")}
-        exact = {"count": found.bins.count.astype(int).tolist(), "few": found.few.tolist()}
-        shown["reliability"] = _short(columns) | exact
-    return shown
+
+
+def positive(predictions: Predictions | Outcomes) -> Content:
+    """Reliability of the probability of class 1, where there are two."""
+    if isinstance(predictions, Outcomes) or predictions.n_classes != 2:
+        return {"positive": None}
+    return {"positive": _reliability(metrics.ranking(metrics.positive_class(predictions)))}
+
+
+def _reliability(r: Ranking) -> Content:
+    found = statistics.reliability(metrics.equal_width(r))
+    columns = {name: getattr(found, name) for name in ("lower", "confidence", "low", "high")}
+    columns |= {name: getattr(found.bins, name) for name in ("upper", "accuracy", "weight")}
+    return _short(columns) | {"count": found.bins.count.astype(int).tolist(), "few": found.few.tolist()}
 
 
 def told_apart(outcomes: Outcomes) -> Content:

@@ -18,7 +18,7 @@ from assay.files import replacing
 from assay.predictions import Outcomes, Predictions
 from assay.report.jsons import plain
 from assay.report.page import _tables
-from assay.report.page._content import Content, curves, decisions, told_apart
+from assay.report.page._content import Content, curves, decisions, positive, told_apart
 from assay.report.page._mistakes import mistakes
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Cont
         "mistakes": asdict(_tables.mistakes(mistakes(predictions, outcomes))),
         "decisions": decisions(predictions, outcomes, promises),
     }
-    return shown | curves(outcomes) | told_apart(outcomes)
+    return shown | curves(outcomes) | positive(predictions) | told_apart(outcomes)
 
 
 def _write(file: Path, title: str, kind: str, content: Content) -> None:

@@ -15,6 +15,7 @@ function showModel() {
   find("#groups").hidden = model.groups === null;
   if (model.groups) showTable(find("#groups .table"), model.groups);
   find("#trust .needs-probability").hidden = model.reliability === null;
+  find("#trust .of-two").hidden = model.positive === null;
   find("#mistakes").hidden = model.mistakes.rows.length === 0;
   slider.max = model.decisions.kept.length - 1;
   slider.value = step;
@@ -26,7 +27,11 @@ function drawModel() {
     reliabilityLines(find("#overview .reliability"), DATA.models, model);
     riskLines(find("#overview .risk"), DATA.models, model);
   }
-  if (model.reliability) reliabilityChart(find("#trust .reliability"), model);
+  const title = `Reliability diagram of ${model.name}`;
+  if (model.reliability) reliabilityChart(find("#trust .reliability"), title, model.reliability, "confidence", "accuracy");
+  if (model.positive) {
+    reliabilityChart(find("#trust .positive"), `${title}, class 1`, model.positive, "probability of class 1", "share of class 1");
+  }
   densitiesChart(find("#trust .densities"), model);
   rocChart(find("#trust .roc"), model);
   precisionChart(find("#trust .precision"), model);

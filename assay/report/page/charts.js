@@ -64,9 +64,8 @@ function diagonal() {
   return { ...line([0, 1], [0, 1], "quiet", { dash: "dash", width: 1 }), hoverinfo: "skip", showlegend: false };
 }
 
-// One model: bars of accuracy, ticks of confidence, the band of a calibrated model, and the mass underneath.
-function reliabilityChart(place, model) {
-  const bins = model.reliability;
+// Bars of what came true, ticks of what was said, the band of a calibrated model, and the mass underneath.
+function reliabilityChart(place, title, bins, said, came) {
   const width = bins.upper[0] - bins.lower[0];
   const heaviest = Math.max(...bins.weight);
   const some = bins.count.map((_, i) => i).filter((i) => bins.count[i] > 0);
@@ -79,7 +78,7 @@ function reliabilityChart(place, model) {
     const tint = rows.map((i) => color("blue", 0.25 + 0.75 * Math.sqrt(bins.weight[i] / heaviest)));
     return bars(rows, (i) => bins.accuracy[i], {
       name, showlegend: rows.length > 0, marker: { color: tint, pattern: { shape, bgcolor: tint, fgcolor: color("quiet") } },
-      customdata: rows.map((i) => binInWords(bins, i)), hovertemplate: "%{customdata}<extra></extra>",
+      customdata: rows.map((i) => binInWords(bins, i, said, came)), hovertemplate: "%{customdata}<extra></extra>",
     });
   };
   const gap = bars(some, (i) => bins.confidence[i] - bins.accuracy[i], {
@@ -89,28 +88,28 @@ function reliabilityChart(place, model) {
     name: "if calibrated", base: some.map((i) => bins.low[i]), width: 0.3 * width, marker: { color: color("band", 0.55) },
   });
   const ticks = {
-    x: gap.x, y: some.map((i) => bins.confidence[i]), mode: "markers", name: "confidence", hoverinfo: "skip",
+    x: gap.x, y: some.map((i) => bins.confidence[i]), mode: "markers", name: said, hoverinfo: "skip",
     marker: { symbol: "line-ew", size: 0.55 * width * place.clientWidth, line: { width: 2, color: color("ink") } },
   };
   const mass = bars(some, (i) => bins.weight[i], {
     yaxis: "y2", showlegend: false, marker: { color: color("quiet") }, customdata: some.map((i) => count(bins.count[i])),
     hovertemplate: "%{customdata} samples, %{y:.1%}<extra></extra>",
   });
-  const shown = [diagonal(), accuracy("accuracy", false, ""), accuracy("under 20 samples", true, "/"), gap, band, ticks, mass];
-  return draw(place, `Reliability diagram of ${model.name}`, shown, {
+  const shown = [diagonal(), accuracy(came, false, ""), accuracy("under 20 samples", true, "/"), gap, band, ticks, mass];
+  return draw(place, title, shown, {
     barmode: "overlay",
-    xaxis: { ...share("confidence", [0, 1]), anchor: "y2" },
-    yaxis: { ...share("accuracy", [0, 1.02]), domain: [0.2, 1] },
+    xaxis: { ...share(said, [0, 1]), anchor: "y2" },
+    yaxis: { ...share(came, [0, 1.02]), domain: [0.2, 1] },
     yaxis2: { domain: [0, 0.14], autorange: "reversed", visible: false, fixedrange: true },
   });
 }
 
-function binInWords(bins, i) {
+function binInWords(bins, i, said, came) {
   const gap = 100 * (bins.confidence[i] - bins.accuracy[i]);
   return [
-    `confidence ${percent(bins.lower[i], 0)} to ${percent(bins.upper[i], 0)}, ${count(bins.count[i])} samples`,
-    `mean confidence ${percent(bins.confidence[i])}`,
-    `accuracy ${percent(bins.accuracy[i])}`,
+    `${said} ${percent(bins.lower[i], 0)} to ${percent(bins.upper[i], 0)}, ${count(bins.count[i])} samples`,
+    `mean ${said} ${percent(bins.confidence[i])}`,
+    `${came} ${percent(bins.accuracy[i])}`,
     `gap ${gap > 0 ? "+" : ""}${gap.toFixed(1)} points`,
     `if calibrated ${percent(bins.low[i])} to ${percent(bins.high[i])}`,
   ].join("<br>");
