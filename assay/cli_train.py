@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from assay import evaluate
 from assay.arrays import InputError
-from assay.data import Cut, Samples, batches, load
+from assay.data import Cut, batches, load
 from assay.networks import network as network_named
 from assay.predictions import Predictions
 from assay.recipes import recipe as recipe_named
-from assay.training import Hardware, Record, initialized, load_weights, predict, train
+from assay.training import Hardware, Record, fitting, initialized, load_weights, train
 
 SHOWN = ("accuracy", "ece", "auroc", "aurc")
 
@@ -93,12 +93,9 @@ def train_command(
         batch_size=chosen.batch_size if batch_size is None else batch_size,
         augment=augment,
     )
-    factory = network_named(network)
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
-    made = initialized(factory, splits.train, seed=seed)
-    _refuse_unfit(made, splits.train, f"network '{network}' does not fit {data}")
     trained = train(
-        made,
+        fitting(network, splits.train, data, seed=seed),
         splits,
         chosen,
         seed=seed,
@@ -115,18 +112,6 @@ def train_command(
             if predictions is not None:
                 console.print(_summary(split, predictions), highlight=False)
         console.print(f"assay audit {out / 'test.npz'} tells more", style="dim")
-
-
-def _refuse_unfit(network: nn.Module, some: Samples, refusal: str) -> None:
-    """Raise if the network has no logits for the first samples: before a run is begun, and in a line."""
-    first = some[torch.arange(min(2, len(some)))]
-    shape = list(next(batches(first, 2)).x.shape[1:])
-    try:
-        logits = predict(network, first).values
-    except (RuntimeError, ValueError, IndexError, TypeError) as problem:
-        raise InputError(f"{refusal}, samples of shape {shape}: {str(problem).splitlines()[0]}") from problem
-    if logits.shape[1] != some.n_classes:
-        raise InputError(f"{refusal}: {logits.shape[1]} logits for {some.n_classes} classes")
 
 
 def _summary(split: str, predictions: Predictions) -> str:

@@ -30,7 +30,7 @@ from assay.calibrators import temperature_optimal_on_test
 from assay.data import Cut, Facts, Splits, crop_and_flip, load, samples, shuffled_batches
 from assay.losses import cross_entropy, focal
 from assay.metrics import ece, equal_width
-from assay.networks import mlp, resnet8, tree_lstm
+from assay.networks import mlp, resnet8
 from assay.objectives import every_node, of_loss
 from assay.optim import SAM, cyclical, multistep, recompute_batch_norm
 from assay.predictions import Predictions
@@ -48,6 +48,7 @@ from assay.training import (
     _stage,
     averaged,
     best,
+    fitting,
     initialized,
     last,
     last_linear,
@@ -559,7 +560,7 @@ def test_of_trees_the_roots_are_recorded():
     x = torch.tensor([[[0, -1, -1, 0, 1], [1, -1, -1, 0, 0], [-1, 0, 1, 1, 1]]]).repeat(6, 1, 1)
     x[3:] = torch.tensor([[2, -1, -1, 0, 0], [-1] * 5, [-1] * 5])  # of one node
     trees = samples(x, torch.tensor([1] * 3 + [0] * 3), Facts(("bad", "good"), vectors=torch.eye(3)))
-    network = initialized(tree_lstm, trees, seed=0)
+    network = fitting("tree_lstm", trees, "trees", seed=0)
     network.body.dropout.p = 0.0
     chosen = Recipe("trees", every_node(cross_entropy), lambda m: SGD(m.parameters(), lr=0.0), 1, batch_size=4)
     row = train(network, Splits(trees, trees, trees), chosen).history.epochs[0]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import torch
 
 from assay.arrays import InputError
-from assay.data import Cut, Facts, Samples, Splits, batches, load, samples
+from assay.data import Cut, Facts, Samples, Splits, load, samples
 from assay.data.corruptions import shifts
-from assay.networks import build, network
+from assay.networks import network
 from assay.study._run import Run, expand
 from assay.study._study import Study
-from assay.training import NOTHING, Hardware, initialized, train
+from assay.training import NOTHING, Hardware, fitting, initialized, train
 
 FEW = 8  # samples of a step that is a trial
 SHAPES = {  # classes, side of the images
@@ -84,23 +84,7 @@ def _check_fit(study: Study, data: str, splits: Splits) -> None:
         there = ", ".join(list(splits.shifts)[:5])
         raise InputError(f"{data} has no shift '{missing[0]}'; there are {there}, ... ({len(splits.shifts)} in all)")
     for name in study.networks:
-        _check_network(name, splits, data)
-
-
-def _check_network(name: str, splits: Splits, data: str) -> None:
-    """Build it and let it look at two samples, without weights: on the device that has shapes only."""
-    x = next(batches(splits.test[torch.arange(2)], 2)).x
-    try:
-        with torch.device("meta"):
-            made = build(network(name), splits.train.n_classes, x, splits.train.facts.vectors)
-        made.eval()(x.to("meta"))
-    except InputError as problem:
-        raise InputError(f"{name} on {data}: {problem}") from problem
-    except (RuntimeError, ValueError, IndexError, NotImplementedError) as problem:
-        reason = str(problem).splitlines()[0]
-        raise InputError(
-            f"network '{name}' does not fit {data}, samples of shape {list(x.shape[1:])}: {reason}"
-        ) from problem
+        fitting(name, splits.train, data, seed=0)
 
 
 def _step(run: Run, splits: Splits) -> None:

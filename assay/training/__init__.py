@@ -2,6 +2,7 @@
 
 from assay.training._configuration import versions
 from assay.training._figures import FIGURES
+from assay.training._fitting import fitting
 from assay.training._folder import discard_unreadable, load_weights
 from assay.training._hardware import Hardware
 from assay.training._history import NOTHING, History, Record
@@ -27,6 +28,7 @@ __all__ = [
     "averaged",
     "best",
     "discard_unreadable",
+    "fitting",
     "initialized",
     "last",
     "last_linear",
