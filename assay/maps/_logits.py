@@ -10,6 +10,7 @@ from torch import Tensor
 from assay.maps._kinds import ConfidenceMap, LogitMap
 
 FLOOR = -87.0  # about the logarithm of the smallest normal float32
+AT_ONCE = 2**22  # probabilities that are looked up together, each for some thirty bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,14 @@ class OneVsRest(LogitMap):
         return False
 
     def __call__(self, logits: Tensor) -> Tensor:
+        if torch.compiler.is_exporting():
+            return self._of(logits)
+        out, rows = torch.empty_like(logits), max(AT_ONCE // len(self.maps), 1)
+        for given, found in zip(torch.split(logits, rows), torch.split(out, rows), strict=True):
+            found.copy_(self._of(given))
+        return out
+
+    def _of(self, logits: Tensor) -> Tensor:
         before = logits.softmax(1)
         after = type(self.maps[0]).by_row(self.maps, before.T.contiguous()).T
         total = after.sum(1, keepdim=True)
