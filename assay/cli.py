@@ -19,7 +19,7 @@ import assay
 from assay import examples, files, maps
 from assay.arrays import InputError
 from assay.auditing import Audit, audit
-from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, digest, shared_rows
+from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, rows_digest, shared_rows
 from assay.comparing import compare
 from assay.files import Columns
 from assay.maps import Map
@@ -113,7 +113,7 @@ def compare_command(
     everything
         Print every metric, not only the most used.
     """
-    _not_over(json, html, reading=[file for file in (first, second) if file is not None])
+    _not_over(json, html, reading=[first, second])
     console = Console()
     if first is None:
         _no_columns(columns)
@@ -164,7 +164,7 @@ def calibrate_command(
         Judge the map even on rows that it was fitted on.
     """
     _no_group(columns)
-    _not_over(out, save, reading=[held_out, *([] if apply is None else [apply])])
+    _not_over(out, save, reading=[held_out, apply])
     fit_on = files.read(held_out, columns)
     test = None if apply is None else files.read(apply, columns)
     chosen = _calibrators(method, fit_on)
@@ -193,7 +193,7 @@ def calibrate_command(
     if not judged:
         raise InputError(f"these rows allow none of the calibrators; {', '.join(map(': '.join, refused.items()))}")
     if save is not None:
-        maps.save(replace(mapping, fit=replace(mapping.fit, rows=digest(fit_on))), save)
+        maps.save(replace(mapping, fit=replace(mapping.fit, rows=rows_digest(fit_on))), save)
     if out is not None:
         files.write(after, out)
     judged_on = f"{len(before):,} rows, " + ("by cross-validation" if test is None else "of the test set")
@@ -235,11 +235,11 @@ def threshold_command(
         Write the threshold and its figures to this file.
     """
     _no_group(columns)
-    _not_over(json, reading=[held_out, *([] if mapping is None else [mapping])])
+    _not_over(json, reading=[held_out, mapping])
     rows = files.read(held_out, columns)
     if mapping is not None:
         loaded = maps.load(mapping)
-        if loaded.fit.rows == digest(rows) and not in_sample:
+        if loaded.fit.rows == rows_digest(rows) and not in_sample:
             raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
         rows = maps.apply(loaded, rows)
     found = choose_threshold(rows, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
@@ -331,9 +331,9 @@ def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Cal
     return {method: CALIBRATORS[method]}
 
 
-def _not_over(*written: Path | None, reading: Iterable[Path]) -> None:
+def _not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:
     """Refuse to write over what is read, or two things to one file."""
-    taken = {path.resolve() for path in reading}
+    taken = {path.resolve() for path in reading if path is not None}
     for path in written:
         if path is not None:
             if path.resolve() in taken:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from assay.calibrators._auto import auto
-from assay.calibrators._cross import cross_validated, digest, shared_rows
+from assay.calibrators._cross import cross_validated, rows_digest, shared_rows
 from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._histogram import histogram, histogram_mass
 from assay.calibrators._in_sequence import in_sequence
@@ -58,7 +58,6 @@ __all__ = [
     "auto",
     "beta",
     "cross_validated",
-    "digest",
     "dirichlet",
     "ensemble_temperature",
     "fixed_temperature",
@@ -71,6 +70,7 @@ __all__ = [
     "isotonic_one_vs_rest",
     "matrix",
     "platt",
+    "rows_digest",
     "scaling_binning",
     "shared_rows",
     "spline",

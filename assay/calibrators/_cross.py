@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from hashlib import sha256
+from hashlib import blake2b
 from operator import add
 from typing import Any
 
@@ -45,26 +45,30 @@ def shared_rows(fitted_on: Predictions | Outcomes, judged_on: Predictions | Outc
     scores = isinstance(fitted_on, Predictions) and isinstance(judged_on, Predictions)
     with_ids = fitted_on.ids is not None and judged_on.ids is not None
     first, second = (_fingerprints(rows if scores else rows.outcomes(), with_ids) for rows in (fitted_on, judged_on))
-    if sorted(first) == sorted(second):
+    if len(first) == len(second) and sorted(first) == sorted(second):
         return len(judged_on)
     seen = {row for row, telling in first if telling}
     return sum(row in seen for row, _ in second)
 
 
-def digest(rows: Predictions | Outcomes) -> str:
+def rows_digest(rows: Predictions | Outcomes) -> str:
     """The same for the same rows in any order."""
-    return sha256(b"".join(sorted(content for (content, _), _ in _fingerprints(rows, False)))).hexdigest()[:16]
+    return blake2b(
+        b"".join(sorted(content for (content, _), _ in _fingerprints(rows, False))), digest_size=8
+    ).hexdigest()
 
 
 def _fingerprints(rows: Predictions | Outcomes, with_ids: bool) -> list[tuple[tuple[bytes, str], bool]]:
-    """Content of each row, with its id where that is needed to tell it from others, and whether they do."""
+    """Hash of each row's content, with its id where that is needed to tell it from others, and whether they do."""
     if isinstance(rows, Predictions):
         content, beside = rows.values.float(), rows.labels
         telling = content.amax(1) < 1 if rows.normalized else torch.ones(len(rows), dtype=torch.bool)
     else:
-        content, beside = rows.confidence[:, None], rows.correct
+        content, beside = rows.confidence, rows.correct
         telling = (rows.confidence - rows.confidence.round(decimals=6)).abs() > 1e-12
     ids = rows.ids.astype(str).tolist() if with_ids and rows.ids is not None else [""] * len(rows)
-    table = torch.cat([content.double(), beside[:, None].double()], 1).cpu().numpy()
-    named = zip(table, ids, telling.tolist(), strict=True)
-    return [((row.tobytes(), "" if tells else name), tells or with_ids) for row, name, tells in named]
+    columns = (content.cpu().numpy(), beside.cpu().numpy(), ids, telling.tolist())
+    return [
+        ((blake2b(row.tobytes() + label.tobytes(), digest_size=16).digest(), "" if tells else name), tells or with_ids)
+        for row, label, name, tells in zip(*columns, strict=True)
+    ]

@@ -42,9 +42,8 @@ def _check_recipe(method: Named) -> None:
     recipe(method.name, {name: value for name, value in method.values if name not in RATES})
 
 
-CHECKS: dict[
-    str, tuple[str, Callable[[Named], object]]
-] = {  # by field: what its entries are, what refuses unknown ones
+# By field: what its entries are, and what refuses unknown ones.
+CHECKS: dict[str, tuple[str, Callable[[Named], object]]] = {
     "data": ("data set", lambda named: loader(named.name)),
     "networks": ("network", lambda named: network(named.name)),
     "recipes": ("recipe", _check_recipe),
