@@ -166,7 +166,7 @@ def calibrate_command(
     _no_group(columns)
     _not_over(out, save, reading=[held_out, apply])
     fit_on = files.read(held_out, columns)
-    test = None if apply is None else files.read(apply, columns)
+    test = None if apply is None else _in_order(files.read(apply, columns), _classes(fit_on))
     chosen = _calibrators(method, fit_on)
     if out is not None and test is None:
         raise InputError("--out needs --apply, the predictions to calibrate")
@@ -193,7 +193,8 @@ def calibrate_command(
     if not judged:
         raise InputError(f"these rows allow none of the calibrators; {', '.join(map(': '.join, refused.items()))}")
     if save is not None:
-        maps.save(replace(mapping, fit=replace(mapping.fit, rows=rows_digest(fit_on))), save)
+        fit = replace(mapping.fit, rows=rows_digest(fit_on), classes=_classes(fit_on))
+        maps.save(replace(mapping, fit=fit), save)
     if out is not None:
         files.write(after, out)
     judged_on = f"{len(before):,} rows, " + ("by cross-validation" if test is None else "of the test set")
@@ -239,6 +240,7 @@ def threshold_command(
     rows = files.read(held_out, columns)
     if mapping is not None:
         loaded = maps.load(mapping)
+        rows = _in_order(rows, loaded.fit.classes)
         if loaded.fit.rows == rows_digest(rows) and not in_sample:
             raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
         rows = maps.apply(loaded, rows)
@@ -329,6 +331,17 @@ def _calibrators(method: str, held_out: Predictions | Outcomes) -> dict[str, Cal
     if method not in allowed:
         raise InputError(f"{method} needs the logits of all classes; confidences allow {', '.join(allowed)}")
     return {method: CALIBRATORS[method]}
+
+
+def _classes(rows: Predictions | Outcomes) -> tuple[str, ...] | None:
+    return rows.classes if isinstance(rows, Predictions) else None
+
+
+def _in_order(rows: Predictions | Outcomes, classes: tuple[str, ...] | None) -> Predictions | Outcomes:
+    """With the classes where the map has them, whatever their order in the file; without names they go by number."""
+    if classes is None or not isinstance(rows, Predictions) or rows.classes is None:
+        return rows
+    return rows.in_order(classes)
 
 
 def _not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:

@@ -35,6 +35,7 @@ class Predictions:
     ids: Tags | None = None  # [n] what tells one row from another, to match it across models
     group: Tags | None = None  # [n] what the audit is broken down by
     features: Tensor | None = None  # [n, d] penultimate activations, for scores that need them
+    classes: tuple[str, ...] | None = None  # [k] what the classes are called, where they are
 
     @staticmethod
     def from_logits(
@@ -128,6 +129,19 @@ class Predictions:
     def probabilities(self) -> Tensor:
         """Probabilities [n, k]."""
         return self.values if self.normalized else self.values.softmax(1)
+
+    def in_order(self, classes: tuple[str, ...]) -> Predictions:
+        """The same predictions with their classes in this order of the same names.
+
+        >>> p = Predictions.from_logits([[2.0, 0.0, -1.0]], [0])
+        >>> replace(p, classes=("dog", "eel", "fox")).in_order(("fox", "dog", "eel")).values
+        tensor([[-1.,  2.,  0.]], dtype=torch.float64)
+        """
+        own = self.classes or ()
+        if sorted(own) != sorted(classes):
+            raise InputError(f"the classes are not the same: only one of the two has '{min({*own} ^ {*classes})}'")
+        order = torch.tensor([own.index(name) for name in classes], device=self.values.device)
+        return replace(self, values=self.values[:, order], labels=order.argsort()[self.labels], classes=classes)
 
     def outcomes(self, watch: Watch | None = None) -> Outcomes:
         """Reduce k classes to five numbers a sample, in one pass over the rows in cache-sized chunks.

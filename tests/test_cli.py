@@ -407,6 +407,25 @@ def test_a_bound_needs_rows_that_the_map_has_not_seen(run, two, tmp_path):
     assert run("threshold", two[1], "--map", saved, "--risk", 0.2)[0] == 0
 
 
+def test_a_map_finds_named_classes_in_whatever_order_they_stand(run, two, tmp_path):
+    names, out = np.array(["fox", "eel", "dog"]), {}
+    for order in ([0, 1, 2], [2, 0, 1]):
+        for path, columns in zip(two, ([0, 1, 2], order), strict=True):
+            rows = np.load(path)
+            table = {f"z_{names[j]}": rows["logits"][:, j] for j in columns}
+            np.savez(path.with_suffix(".named.npz"), y=names[rows["labels"]], **table)
+        held_out, test = (path.with_suffix(".named.npz") for path in two)
+        flags = ["--label", "y", "--logits", "z_*", "--save", tmp_path / "map.json"]
+        words = ["--method", "vector", "--apply", test, "--out", tmp_path / "out.csv"]
+        assert run("calibrate", held_out, *words, *flags)[0] == 0
+        _, said, _ = run("threshold", test, "--map", tmp_path / "map.json", "--risk", 0.2, *flags[:4])
+        out[tuple(order)] = said, (tmp_path / "out.csv").read_text()
+    (first, table), (second, same) = out.values()
+    assert first == second
+    assert table == same
+    assert table.splitlines()[0] == '"logits_fox","logits_eel","logits_dog","labels"'
+
+
 def test_what_a_class_map_writes_is_read_again(run, two, tmp_path):
     out = tmp_path / "calibrated.npz"
     assert run("calibrate", two[0], "--apply", two[1], "--method", "isotonic_one_vs_rest", "--out", out)[0] == 0

@@ -79,6 +79,27 @@ def test_labels_are_looked_up_among_named_columns(tmp_path):
     assert found.outcomes().correct.tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
+def test_named_classes_are_written_by_their_names(tmp_path, ending):
+    file = csv(tmp_path, "y,p_fox,p_eel,p_dog\ndog,.1,.2,.7\nfox,.5,.5,0\neel,.5,.5,0\n")
+    found = files.read(file, Columns(label="y", probabilities="p_*"))
+    files.write(found, tmp_path / f"back.{ending}")
+    back = files.read(tmp_path / f"back.{ending}")
+    assert back.classes == ("fox", "eel", "dog")
+    assert torch.equal(back.values, found.values)
+    assert torch.equal(back.labels, found.labels)
+
+
+def test_classes_are_put_in_order_by_name(tmp_path):
+    one = files.read(csv(tmp_path, "y,p_fox,p_eel,p_dog\ndog,.1,.2,.7\nfox,.5,.4,.1\n"), Columns("y", None, "p_*"))
+    two = files.read(csv(tmp_path, "y,p_dog,p_fox,p_eel\ndog,.7,.1,.2\nfox,.1,.5,.4\n"), Columns("y", None, "p_*"))
+    moved = two.in_order(one.classes)
+    assert torch.equal(moved.values, one.values)
+    assert torch.equal(moved.labels, one.labels)
+    with pytest.raises(InputError, match="only one of the two has 'cow'"):
+        two.in_order(("dog", "fox", "cow"))
+
+
 def test_numbered_columns_are_classes_by_number_not_by_place(tmp_path):
     names = [f"p_{j}" for j in (0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9)]
     file = csv(tmp_path, f"labels,{','.join(names)}\n10,0,0,1,0,0,0,0,0,0,0,0\n")

@@ -23,6 +23,7 @@ from assay.files._formats import READERS, WRITERS, Array
 from assay.predictions import Outcomes, Predictions
 
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # what a file may hold, exactly one of them
+BY_CLASS = ("logits", "probabilities")  # those of them that may be one column a class
 TAGS = ("ids", "group")
 SCORES = ("nll", "brier", "entropy")  # what outcomes may have besides
 
@@ -139,19 +140,22 @@ def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Out
     if matrix.ndim == 1 or matrix.shape[1] == 1:
         instead = "of two classes say --positive, else" if kind == "probabilities" else "there must be"
         raise InputError(f"'{name}' is one column of {kind}; {instead} one column a class, by a pattern like 'p_*'")
-    if "*" in name:
-        labels = class_indices(labels, matching(table, name), name)
+    classes = tuple(matching(table, name)) if "*" in name else ()
+    if classes:
+        labels = class_indices(labels, classes, name)
     activations = _standard(table, "features")
     features = {"features": _matrix(table, activations, "features")} if activations else {}
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probabilities
-    return make(matrix, labels, **tags, **features)
+    predictions = make(matrix, labels, **tags, **features)
+    return replace(predictions, classes=classes) if classes and not classes[0].isdecimal() else predictions
 
 
 def _standard(table: Mapping[str, Array], name: str) -> str | None:
     """The column of that name, or the pattern of one column a class, if the file has it."""
     if name in table:
         return name
-    return f"{name}_*" if f"{name}_0" in table else None
+    some = sum(column.startswith(f"{name}_") for column in table)
+    return f"{name}_*" if f"{name}_0" in table or (name in BY_CLASS and some > 1) else None
 
 
 def _tags(table: Mapping[str, Array], name: str, flag: str) -> Array:
@@ -194,6 +198,10 @@ def _table(predictions: Predictions | Outcomes) -> dict[str, Array]:
         tensors = {kind: predictions.confidence, "correct": predictions.correct}
         tensors |= {name: getattr(predictions, name) for name in SCORES}
     columns = {name: _numpy(x) for name, x in tensors.items() if x is not None}
+    if isinstance(predictions, Predictions) and predictions.classes is not None:
+        values, labels = columns.pop(kind), columns.pop("labels")
+        columns |= {f"{kind}_{name}": values[:, j] for j, name in enumerate(predictions.classes)}
+        columns["labels"] = np.array(predictions.classes)[labels]
     tags = {"ids": predictions.ids, "group": predictions.group}
     return columns | {name: x for name, x in tags.items() if x is not None}
 

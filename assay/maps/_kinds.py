@@ -33,6 +33,7 @@ class Fit:
     at_bound: bool = False  # the optimum lies beyond what was searched: not to be relied on
     chosen_from: tuple[Candidate, ...] = ()  # where the calibrator itself was chosen
     rows: str = ""  # a digest of what it was fitted on, where the map was saved by a command
+    classes: tuple[str, ...] | None = None  # what they were called there, in the order of the map
 
     def __str__(self) -> str:
         bound = ", at a bound" if self.at_bound else ""
