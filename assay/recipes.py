@@ -36,7 +36,18 @@ from assay.losses import (
     with_secondary,
 )
 from assay.names import check_values, found
-from assay.objectives import crl, cs_kd, every_node, mixup, of_loss, scheduled_focal, with_partners
+from assay.objectives import (
+    crl,
+    cs_kd,
+    every_node,
+    margin,
+    max_probability,
+    mixup,
+    negative_entropy,
+    of_loss,
+    scheduled_focal,
+    with_partners,
+)
 from assay.optim import SAM, by_epoch, cosine_then_swa, cyclical, multistep
 from assay.training import Keeper, Recipe, Start, averaged, best, last
 
@@ -52,6 +63,13 @@ class Setup:
     of: Callable[[Loss], MakeObjective] = of_loss
     averaging_from: float = 120 / 200  # the share of the baseline's training at which SWA and FMFP begin
 
+
+CONFIDENCES: dict[str, Callable[[Tensor], Tensor]] = {
+    "max_probability": max_probability,
+    "margin": margin,
+    "entropy": negative_entropy,
+}
+"""What CRL may order, as in its paper."""
 
 Value = float | int | str | bool
 Values = Mapping[str, Value]
@@ -166,6 +184,8 @@ def by(objective: Callable[..., MakeObjective], **own: Any) -> Method:
     """The baseline with another objective."""
 
     def method(setup: Setup, values: Values) -> Recipe:
+        if setup.of is not of_loss:
+            raise InputError(f"{objective.__name__} looks at one answer a sample, this set-up at every node of a tree")
         return replace(setup.baseline, objective=objective(**_allowed(objective, own, values)))
 
     return method
@@ -184,6 +204,13 @@ def by_scheduled_focal(**own: Any) -> Method:
 def by_cs_kd(setup: Setup, values: Values) -> Recipe:
     """The baseline with self-distillation between samples of a class."""
     return replace(by(cs_kd)(setup, values), sampler=with_partners)
+
+
+def by_crl(setup: Setup, values: Values) -> Recipe:
+    """The baseline with correctness ranking, of one of the `CONFIDENCES` by its name."""
+    name = str(values.get("confidence", "max_probability"))
+    rest = {key: value for key, value in values.items() if key != "confidence"}
+    return by(crl, confidence=found("confidence", name, CONFIDENCES))(setup, rest)
 
 
 def sam(setup: Setup, values: Values) -> Recipe:
@@ -265,7 +292,7 @@ METHODS: dict[str, Method] = {
     "mixup": by(mixup, alpha=0.2),
     "mixup_as_coded": by(mixup, alpha=0.3),
     "cs_kd": by_cs_kd,
-    "crl": by(crl),
+    "crl": by_crl,
     # Flat minima.
     "sam": sam,
     "swa": lambda setup, values: averaging_from_baseline(plain(setup, values), setup),

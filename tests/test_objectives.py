@@ -238,6 +238,14 @@ def test_history_is_normalized_over_the_whole_set():
     assert objective.history(torch.arange(4)).tolist() == [0.75, 0.25, 0.5, 0.0]  # (4 2 3 1 - 1) / (5 - 1)
 
 
+def test_history_is_of_the_epochs_since_it_began():
+    """As where another recipe trained before: of two samples one is right in all three epochs, one in none."""
+    objective = crl()(Task(2, 2, 200))
+    for epoch in (100, 101, 102, 103):
+        answer(objective, epoch, [0, 1], [True, False])
+    assert objective.history(torch.arange(2)).tolist() == [1.0, 0.0]
+
+
 @pytest.mark.parametrize("right", [True, False])
 def test_history_is_finite_when_all_counts_are_equal(right):
     """Where the authors' code divides 0 by 0."""
@@ -296,6 +304,11 @@ class Nodes(nn.Module):
 
     def nodes(self, x: Tensor) -> Tensor:
         return x[..., :3].double()
+
+
+def test_every_node_needs_a_network_over_trees(model, batch):
+    with pytest.raises(InputError, match="take one over trees"):
+        every_node(cross_entropy)(TASK)(model, batch)
 
 
 def test_every_node_sums_over_labeled_nodes_and_averages_over_trees():

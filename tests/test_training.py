@@ -30,7 +30,7 @@ from assay.calibrators import temperature_optimal_on_test
 from assay.data import Cut, Facts, Splits, crop_and_flip, load, samples, shuffled_batches
 from assay.losses import cross_entropy, focal
 from assay.metrics import ece, equal_width
-from assay.networks import mlp, resnet8
+from assay.networks import NETWORKS, mlp, resnet8
 from assay.objectives import every_node, of_loss
 from assay.optim import SAM, cyclical, multistep, recompute_batch_norm
 from assay.predictions import Predictions
@@ -48,6 +48,7 @@ from assay.training import (
     _stage,
     averaged,
     best,
+    discard_unreadable,
     fitting,
     initialized,
     last,
@@ -57,6 +58,7 @@ from assay.training import (
     seed_of,
     train,
 )
+from assay.training._configuration import described
 from assay.training._memory import reused
 
 FULL = Record(tuple(FIGURES), ("train", "held_out", "test"), gradient_norms_at=(1,), reliability_at=(0, 2))
@@ -106,7 +108,7 @@ def test_the_loop_is_a_bare_loop(cropped: Splits, optimizer: Callable[[nn.Module
     schedule, augment = multistep((1 / 3,)), cropped.train.facts.augment
     stepped = optimizer(by_hand)
     for epoch in range(3):
-        torch.manual_seed(seed_of(7, epoch, 0))
+        torch.manual_seed(seed_of(7, epoch, 1))
         order = torch.Generator().manual_seed(seed_of(7, epoch))
         for group in stepped.param_groups:
             group["lr"] = 0.05 * schedule(epoch, 3)
@@ -276,7 +278,7 @@ def test_the_best_epoch_on_held_out_samples_is_kept(digits: Splits):
     accuracies = [row["held_out_accuracy"] for row in trained.history.epochs]
     assert evaluate(trained.held_out)["accuracy"] == max(accuracies) > accuracies[-1]
     with pytest.raises(InputError, match="held-out samples, of which there are none"):
-        train(dropping(), replace(digits, held_out=digits.held_out[torch.arange(0)]), wild)
+        train(nn.Identity(), replace(digits, held_out=digits.held_out[torch.arange(0)]), wild)  # before it is looked at
 
 
 def kept_of(values: list[float], l1: Predictions) -> float:
@@ -351,16 +353,16 @@ def kill_at(step: int, splits: Splits, recipe: Recipe, out: Path) -> None:
 
 def kill_while_writing(splits: Splits, recipe: Recipe, out: Path) -> None:
     """Train until the second checkpoint is half written, and die."""
-    plain, saved = torch.save, [0]
+    plain, saved = Path.replace, [0]
 
-    def mortal(state: object, stream: object) -> None:
-        plain(state, stream)
-        saved[0] += 1
+    def mortal(temporary: Path, target: Path) -> Path:
+        saved[0] += target.name == "checkpoint.pt"
         if saved[0] == 2:
-            stream.truncate(1000)  # type: ignore[attr-defined]
+            os.truncate(temporary, 1000)
             os.kill(os.getpid(), signal.SIGKILL)
+        return plain(temporary, target)
 
-    _folder.torch.save = mortal  # type: ignore[attr-defined]
+    Path.replace = mortal  # type: ignore[method-assign]
     train(dropping(), splits, recipe, seed=5, out=out, record=FULL)
 
 
@@ -438,6 +440,132 @@ def test_a_checkpoint_of_another_seed_network_or_data_is_refused(digits: Splits,
     others = load("digits", cut=Cut(n_train=200, held_out=100, seed=1))
     with pytest.raises(InputError, match=r"data\.train\.which"):
         train(dropping(), others, PLAIN, out=tmp_path, record=NOTHING)
+    inverted = replace(digits, test=replace(digits.test, x=255 - digits.test.x))
+    with pytest.raises(InputError, match=r"another run: data\.test\.inputs is \w+ there and \w+ here$"):
+        train(dropping(), inverted, PLAIN, out=tmp_path, record=NOTHING)
+    raw = replace(digits.train, facts=replace(digits.train.facts, mean=(0.0,), std=(1.0,)))
+    with pytest.raises(InputError, match=r"another run: data\.mean is"):
+        train(dropping(), replace(digits, train=raw), PLAIN, out=tmp_path, record=NOTHING)
+    smooth = dropping()
+    smooth[3] = nn.Tanh()
+    with pytest.raises(InputError, match=r"another run: network\.layers is \w+ there and \w+ here$"):
+        train(smooth, digits, PLAIN, out=tmp_path, record=NOTHING)
+
+
+def functions_of_a_user() -> list[Callable]:
+    """What an edited line of a script leaves of the same name."""
+
+    def one(x: Tensor, rate: float = 0.1) -> Tensor:
+        return 2 * x
+
+    def two(x: Tensor, rate: float = 0.1) -> Tensor:
+        return 3 * x
+
+    def three(x: Tensor, rate: float = 0.2) -> Tensor:
+        return 2 * x
+
+    for function in (two, three):
+        function.__qualname__ = one.__qualname__
+    weighing = [partial(F.cross_entropy, weight=weight) for weight in (torch.ones(3), torch.arange(3.0))]
+    return [one, two, three, *weighing]
+
+
+def test_what_is_described_tells_apart_what_differs():
+    texts = [json.dumps(described(function)) for function in functions_of_a_user()]
+    assert len(set(texts)) == len(texts)
+    assert texts == [json.dumps(described(function)) for function in functions_of_a_user()]
+
+
+def test_a_function_that_holds_itself_is_described():
+    def again(n: int) -> int:
+        return n and again(n - 1)
+
+    assert described(again)["again"] == "itself"
+
+
+def test_a_finished_run_says_who_trained_it(digits: Splits, tmp_path: Path):
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    about = (tmp_path / "run.json").read_text().replace('"threads": ', '"threads": 10')
+    (tmp_path / "run.json").write_text(about)
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    assert (tmp_path / "run.json").read_text() == about
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_not_thrown_away(
+    digits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+
+    def out_of_descriptors(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_folder.torch, "load", out_of_descriptors)
+        with pytest.raises(InputError, match="Too many open files"):
+            discard_unreadable(tmp_path)
+    discard_unreadable(tmp_path)
+    assert (tmp_path / "checkpoint.pt").is_file()
+    os.truncate(tmp_path / "checkpoint.pt", 1000)
+    discard_unreadable(tmp_path)
+    assert not (tmp_path / "checkpoint.pt").exists()
+
+
+def test_processes_share_the_order_and_crop_and_flip_each_for_itself(cropped: Splits):
+    def first(rank: int) -> Batch:
+        seeded, facts = torch.Generator().manual_seed(3), cropped.train.facts
+        same = replace(cropped.train, x=cropped.train.x[:1].expand(200, -1, -1, -1))  # what differs is the cropping
+        return next(shuffled_batches(same, 48, seeded, augment=facts.augment, rank=rank))
+
+    one, two, three = (first(rank) for rank in range(3))
+    assert one.index.equal(two.index)
+    assert two.index.equal(three.index)
+    assert not one.x.equal(two.x)
+    assert not two.x.equal(three.x)
+    assert two.x.equal(first(1).x)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda n_classes: 10, "a factory must give an nn.Module, and gave int"),
+        (lambda n_classes: nn.Flatten(), "Flatten has no weights to train"),
+        (lambda n_classes: nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), "3 logits for 10 classes"),
+    ],
+)
+def test_what_does_not_fit_says_why(
+    digits: Splits, monkeypatch: pytest.MonkeyPatch, made: Callable[[int], object], said: str
+):
+    monkeypatch.setitem(NETWORKS, "mine", made)
+    with pytest.raises(InputError, match=f"mine.*{said}"):
+        fitting("mine", digits.train, "digits", seed=0)
+
+
+def test_a_full_disk_is_named(digits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    plain = Path.open
+
+    def open_full(self: Path, *args: str, **kwargs: object) -> object:
+        return Path("/dev/full").open("wb") if "checkpoint" in self.name else plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", open_full)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+
+
+def test_a_step_of_one_sample_alone_is_named(digits: Splits):
+    with pytest.raises(InputError, match=r"recipe plain: Expected more than 1 value.*choose another batch size"):
+        train(dropping(), digits, replace(PLAIN, batch_size=1), record=NOTHING)
+
+
+def test_predictions_that_are_no_numbers_name_recipe_and_epoch(digits: Splits):
+    def broken(model: nn.Module, batch: Batch) -> Tensor:
+        loss = F.cross_entropy(model(batch.x), batch.y)
+        with torch.no_grad():
+            next(model.parameters()).fill_(float("nan") if batch.epoch else 0.01)
+        return loss
+
+    slow = Recipe("slow", lambda task: broken, lambda model: SGD(model.parameters(), lr=0.0), epochs=3, batch_size=200)
+    with pytest.raises(InputError, match="recipe slow, after epoch 1: row 0, class 0: logit is nan"):
+        train(mlp(10, inputs=64), digits, slow, record=Record(("accuracy",), ("test",)))
 
 
 def test_a_broken_checkpoint_is_an_error_that_names_it(digits: Splits, tmp_path: Path):
@@ -581,7 +709,7 @@ def test_history_of_held_out_and_test_samples_is_that_of_the_predictions(digits:
         assert row[f"{split}_true_class"] == pytest.approx(true.mean().item())
         fit = temperature_optimal_on_test(predictions, lambda o: ece(equal_width(o)), step=0.1).fit
         assert row[f"{split}_optimal_ece"] == fit.after <= row[f"{split}_ece"]
-    assert row["weight_norm"] == pytest.approx(last_linear(trained.network).weight.norm().item())
+    assert row["weight_norm"] == pytest.approx(last_linear(trained.network, digits.train).weight.norm().item())
 
 
 def test_each_item_of_the_history_can_be_left_out(digits: Splits):
@@ -658,7 +786,33 @@ def test_features_are_what_enters_the_last_layer(digits: Splits):
     assert predictions.features.shape == (359, 64)
     assert torch.allclose(network.head(predictions.features), predictions.values, atol=1e-5)
     with pytest.raises(InputError, match="no linear layer"):
-        last_linear(nn.Sequential(nn.Conv2d(1, 10, 8), nn.Flatten()))
+        last_linear(nn.Sequential(nn.Conv2d(1, 10, 8), nn.Flatten()), digits.test)
+
+
+def test_the_last_layer_is_the_one_that_samples_come_to_last(digits: Splits):
+    class HeadFirst(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head, self.body = nn.Linear(16, 10), nn.Linear(64, 16)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.body(x.flatten(1)))
+
+    network = HeadFirst()
+    assert last_linear(network, digits.test) is network.head
+    assert predict(network, digits.test, features=True).features.shape == (359, 16)
+    assert not network.head._forward_pre_hooks
+
+
+def test_a_network_must_give_logits(digits: Splits):
+    class Pair(nn.Flatten):
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+            return super().forward(x), x
+
+    with pytest.raises(InputError, match=r"Pair must give logits \[n, k\], and gave a tuple"):
+        predict(Pair(), digits.test)
+    with pytest.raises(InputError, match=r"Identity must give logits \[n, k\], and gave \[359, 1, 8, 8\]"):
+        predict(nn.Identity(), digits.test)
 
 
 def test_training_is_quiet_where_there_is_no_terminal(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assay.arrays import InputError
 from assay.data import corruptions
-from assay.data._batches import batch_sizes, batches, crop_and_flip, flip, normalized, shuffled_batches
+from assay.data._batches import Sampler, batch_sizes, batches, crop_and_flip, flip, normalized, shuffled_batches
 from assay.data._cifar import cifar10, cifar100
 from assay.data._digits import digits
 from assay.data._image_sets import image_folder, imagenet, svhn, tiny_imagenet
@@ -64,6 +64,7 @@ __all__ = [
     "Facts",
     "Images",
     "Loader",
+    "Sampler",
     "Samples",
     "Splits",
     "batch_sizes",

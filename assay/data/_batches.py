@@ -47,14 +47,18 @@ def shuffled_batches(
     epoch: int = 0,
     augment: Augment | None = None,
     sampler: Sampler | None = None,
+    rank: int = 0,
     device: torch.device | str = "cpu",
     workers: int = 0,
 ) -> Iterator[Batch]:
     """All samples once in random order, in batches of `batch_sizes`.
 
-    The generator alone decides, on the CPU, whatever the device or the workers.
+    The generator alone decides, on the CPU, whatever the device or the workers. Processes that share the batches have
+    the order in common and by their `rank` other partners, crops and flips.
     """
     order = torch.randperm(len(samples), generator=generator)
+    if rank:
+        generator = Generator().manual_seed(int(torch.randint(2**62, (rank,), generator=generator)[-1]))
     parts: Sequence[Tensor] = torch.split(order, batch_sizes(len(samples), batch_size))
     if sampler is not None:
         parts = [sampler(rows, samples.y, generator) for rows in parts]

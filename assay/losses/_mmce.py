@@ -1,7 +1,8 @@
 """Trainable calibration measures for neural networks from kernel mean embeddings (Kumar, Sarawagi & Jain, ICML 2018).
 
 Both are computed over the pairs of a batch. Under DDP each process has its own part of the batch and gradients are
-averaged, so what is minimized is the mean of the parts' errors, which is larger than the error of the whole.
+averaged, so what is minimized is the mean of the parts' errors, not the error of the whole; of the weighted form a part
+without a wrong answer asks for nothing.
 """
 
 from __future__ import annotations

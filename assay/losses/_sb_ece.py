@@ -1,7 +1,7 @@
 """Soft calibration objectives for neural networks (Karandikar et al., NeurIPS 2021; seed 003): soft-binned ECE.
 
 Bins are sums over the batch: under DDP each process has its own part of the batch and gradients are averaged, so what
-is minimized is the mean of the parts' errors, which is larger than the error of the whole.
+is minimized is the mean of the parts' errors, not the error of the whole.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def crl(
 class CorrectnessRanking:
     """CRL's objective and its memory: how often each training sample was right, in train mode, in the epochs before.
 
-    A sample's history is (count - lowest) / (epochs so far - lowest) over the whole set. The authors' code divides 0 by
+    A sample's history is (count - lowest) / (epochs before - lowest) over the whole set. The authors' code divides 0 by
     0 where all counts are equal; here they ask for nothing. It also lets the lowest count move within an epoch: here
     history stands still until the epoch is over, so that a second look at a batch, as by SAM, sees what the first saw.
     The first look at a sample in an epoch is the one remembered.
@@ -61,6 +61,7 @@ class CorrectnessRanking:
         self.weight = weight
         self.confidence = confidence
         self.epoch = 0
+        self.epochs = 0  # before this one, since it began
         self.count = torch.zeros(task.n_samples, dtype=torch.int32)  # right answers in the epochs before
         self.seen = torch.zeros(task.n_samples, dtype=torch.bool)  # in this epoch
         self.right = torch.zeros(task.n_samples, dtype=torch.bool)  # at that look
@@ -77,15 +78,15 @@ class CorrectnessRanking:
     def history(self, index: Tensor) -> Tensor:
         """How often the samples were right in the epochs before, from 0 for the worst of the set to 1 for always."""
         lowest = int(self.count.min())
-        return (self.count[index] - lowest) / max(self.epoch - lowest, 1)
+        return (self.count[index] - lowest) / max(self.epochs - lowest, 1)
 
     def state_dict(self) -> dict[str, Tensor | int]:
         """What a resumed run needs."""
-        return {"epoch": self.epoch, "count": self.count, "seen": self.seen, "right": self.right}
+        return {"epoch": self.epoch, "epochs": self.epochs, "count": self.count, "seen": self.seen, "right": self.right}
 
     def load_state_dict(self, state: dict[str, Tensor | int]) -> None:
         """Go on from a `state_dict`."""
-        self.epoch = int(state["epoch"])
+        self.epoch, self.epochs = int(state["epoch"]), int(state["epochs"])
         for name in ("count", "seen", "right"):
             getattr(self, name).copy_(state[name])
 
@@ -94,6 +95,7 @@ class CorrectnessRanking:
         if distributed.is_available() and distributed.is_initialized():
             distributed.all_reduce(right)
         self.count += right.to(self.count.device)
+        self.epochs += bool(self.seen.any())
         self.seen.zero_()
         self.right.zero_()
         self.epoch = epoch

@@ -7,6 +7,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
+from assay.arrays import InputError
 from assay.batch import Batch, Objective, Task
 from assay.losses import Loss
 
@@ -37,6 +38,8 @@ def every_node(loss: Loss) -> Callable[[Task], Objective]:
     """
 
     def objective(model: nn.Module, batch: Batch) -> Tensor:
+        if not hasattr(model, "nodes"):
+            raise InputError("the loss is of every node of a tree, and this network gives none; take one over trees")
         nodes = cast(Callable[[Tensor], Tensor], model.nodes)
         labels = batch.x[..., NODE_LABEL]
         labeled = labels >= 0

@@ -2,48 +2,90 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from hashlib import sha256
+from inspect import getclosurevars
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from assay.data import Samples, Splits
 
+OF_IMAGES = 16  # that are looked into, where they are not in memory
 
-def described(value: object) -> Any:
+
+def described(value: object, within: tuple[object, ...] = ()) -> Any:
     """Plain data that tell one value from another: of functions the name and all that was given to them.
+
+    A function of the user's own also by its code, an object by what it holds; `within` is what holds the value.
 
     >>> from assay.losses import focal
     >>> described(partial(focal, gamma=5.0))
     {'function': 'assay.losses._focal.focal', 'gamma': 5.0, 'detach_weight': False}
     """
+    if any(value is holder for holder in within):
+        return "itself"
+
+    def inner(part: object) -> Any:
+        return described(part, (*within, value))
+
     match value:
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
-            return {str(key): described(item) for key, item in value.items()}
+            return {str(key): inner(item) for key, item in value.items()}
         case list() | tuple():
-            return [described(item) for item in value]
+            return [inner(item) for item in value]
         case partial():
-            given = described(dict(enumerate(value.args)) | value.keywords)
-            return _called(described(value.func), given)
+            return _called(inner(value.func), inner(dict(enumerate(value.args)) | value.keywords))
         case FunctionType():
-            held = dict(
-                zip(value.__code__.co_freevars, (c.cell_contents for c in value.__closure__ or ()), strict=True)
-            )
-            return _called(_named(value), described((value.__kwdefaults__ or {}) | held))
-        case type() | BuiltinFunctionType() | MethodType():
+            return _called(_named(value), inner(_given(value)) | _code(value))
+        case type() | BuiltinFunctionType():
             return _named(value)
+        case MethodType():
+            return {"function": _named(value), "of": inner(value.__self__)}
+        case Tensor():
+            return {"shape": list(value.shape), "values": _digest(value)}
+        case np.ndarray():
+            return inner(torch.as_tensor(value))
         case _ if is_dataclass(value):
-            return {field.name: described(getattr(value, field.name)) for field in fields(value)}
+            return {field.name: inner(getattr(value, field.name)) for field in fields(value)}
         case _:
-            return _named(type(value))
+            return _called(_named(type(value)), inner(getattr(value, "__dict__", {})))
+
+
+def _given(function: FunctionType) -> dict[str, Any]:
+    """Its defaults and what it holds of where it was made."""
+    arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    by_place = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
+    return by_place | (function.__kwdefaults__ or {}) | dict(getclosurevars(function).nonlocals)
+
+
+def _code(function: FunctionType) -> dict[str, str]:
+    """A digest of what the user's function does; the package's own are known by its version."""
+    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return {}
+    return {"code": sha256(repr(_instructions(function.__code__)).encode()).hexdigest()[:16]}
+
+
+def _instructions(code: CodeType) -> tuple[object, ...]:
+    constants = [_instructions(x) if isinstance(x, CodeType) else x for x in code.co_consts]
+    return code.co_code, code.co_names, constants
+
+
+def _digest(*tensors: Tensor) -> str:
+    found = sha256()
+    for tensor in tensors:
+        found.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()[:16]
 
 
 def _called(function: str | dict[str, Any], given: dict[str, Any]) -> str | dict[str, Any]:
@@ -56,20 +98,31 @@ def _named(value: Any) -> str:
 
 
 def described_samples(samples: Samples) -> dict[str, Any]:
-    """How many, and which."""
-    which = sha256(samples.index.numpy().tobytes() + samples.y.numpy().tobytes()).hexdigest()
-    return {"samples": len(samples), "which": which[:16]}
+    """How many, which, and what they are: the inputs themselves, or of images on disk some."""
+    return {"samples": len(samples), "which": _digest(samples.index, samples.y), "inputs": _digest(*_inputs(samples))}
+
+
+def _inputs(samples: Samples) -> list[Tensor]:
+    x = samples.x
+    if isinstance(x, Tensor):
+        return [x]
+    some = x.places[torch.linspace(0, len(x) - 1, min(OF_IMAGES, len(x))).long()].tolist()
+    encoded = [torch.frombuffer(bytearray(x.source(place)[1]), dtype=torch.uint8) for place in some]
+    return [x.places, torch.tensor(x.size), *encoded]
 
 
 def described_splits(splits: Splits) -> dict[str, Any]:
-    """Number of classes, and the samples of each split."""
+    """Number of classes, how pixels are normalized, and the samples of each split."""
+    facts = splits.train.facts
     parts = {name: described_samples(getattr(splits, name)) for name in ("train", "held_out", "test")}
-    return {"classes": splits.train.n_classes, **parts}
+    return {"classes": len(facts.classes), "mean": list(facts.mean), "std": list(facts.std), **parts}
 
 
 def described_network(network: nn.Module) -> dict[str, Any]:
-    """Its type and the number of its weights."""
-    return {"type": _named(type(network)), "weights": sum(p.numel() for p in network.parameters())}
+    """Its type, the number of its weights, and a digest of its layers as it prints them."""
+    layers = re.sub(r" at 0x[0-9a-f]+", "", repr(network))
+    weights = sum(p.numel() for p in network.parameters())
+    return {"type": _named(type(network)), "weights": weights, "layers": sha256(layers.encode()).hexdigest()[:16]}
 
 
 @cache

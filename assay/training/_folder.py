@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,16 +37,30 @@ class RunFolder:
         if state is not None and (found := _other(state["configuration"], self.configuration)):
             raise InputError(f"{self.path} holds another run: {'; '.join(found)}")
         if self.writes:
-            about = {**self.configuration, "versions": versions(), "threads": torch.get_num_threads()}
+            finished = state is not None and state["finished"]
             with replacing(self.path / "run.json") as stream:
-                stream.write(json.dumps(about, indent=1).encode())
+                stream.write(json.dumps({**self.configuration, **self._trained_by(finished)}, indent=1).encode())
         return state
+
+    def _trained_by(self, finished: bool) -> dict[str, Any]:
+        """What trains the run; once it is finished, what did."""
+        here = {"versions": versions(), "threads": torch.get_num_threads()}
+        if not finished or self.path is None:
+            return here
+        try:
+            there = json.loads((self.path / "run.json").read_text())
+            return {name: there[name] for name in here}
+        except (OSError, ValueError, KeyError):
+            return here
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Write the state of the run."""
         if self.path is not None and self.writes:
+            # By way of memory: torch turns a full disk into an error that does not say so.
+            content = io.BytesIO()
+            torch.save({"configuration": self.configuration, **state}, content)
             with replacing(self.path / CHECKPOINT) as stream:
-                torch.save({"configuration": self.configuration, **state}, stream)
+                stream.write(content.getbuffer())
 
     def write(self, history: History, predictions: Mapping[str, Predictions | None], splits: Splits) -> None:
         """Write what the run ends with."""
@@ -80,11 +95,13 @@ def load_weights(network: nn.Module, run: Path) -> None:
 
 
 def discard_unreadable(run: Path) -> None:
-    """Delete the checkpoint of a run if it cannot be read, so that the run begins anew."""
+    """Delete the checkpoint of a run if it is damaged, so that the run begins anew."""
     if (run / CHECKPOINT).is_file():
         try:
             _read(run)
-        except InputError:
+        except InputError as problem:
+            if isinstance(problem.__cause__, OSError | MemoryError):  # no fault of the file's
+                raise
             (run / CHECKPOINT).unlink()
 
 

@@ -27,8 +27,8 @@ class EpochEnd:
 class Keeper(Protocol):
     """Looks at the network after each epoch, and gives it the kept weights in the end."""
 
-    def refuse(self, epochs: int) -> None:
-        """Raise if a training of so many epochs leaves it nothing to keep."""
+    def refuse(self, epochs: int, *, held_out: int = 1) -> None:
+        """Raise if a training of so many epochs, or so many held-out samples, leave it nothing to keep."""
 
     def look(self, end: EpochEnd) -> None:
         """Take note of the network after an epoch."""
@@ -70,7 +70,7 @@ def averaged(*, start: float, every: int = 1, average: Callable[[], WeightAverag
 
 
 class _Last:
-    def refuse(self, epochs: int) -> None:
+    def refuse(self, epochs: int, *, held_out: int = 1) -> None:
         pass
 
     def look(self, end: EpochEnd) -> None:
@@ -92,13 +92,13 @@ class _Best:
     value: float = float("-inf")
     weights: dict[str, Tensor] = field(default_factory=dict)
 
-    def refuse(self, epochs: int) -> None:
-        pass
+    def refuse(self, epochs: int, *, held_out: int = 1) -> None:
+        if not held_out:
+            raise InputError("the best weights are those best on held-out samples, of which there are none")
 
     def look(self, end: EpochEnd) -> None:
         held_out = end.held_out()
-        if held_out is None:
-            raise InputError("the best weights are those best on held-out samples, of which there are none")
+        assert held_out is not None, "refused before"
         value = self.by(held_out)
         if value > self.value:
             self.value = value
@@ -123,7 +123,7 @@ class _Averaged:
     every: int
     average: WeightAverage
 
-    def refuse(self, epochs: int) -> None:
+    def refuse(self, epochs: int, *, held_out: int = 1) -> None:
         left = epochs - epoch_at(self.start, epochs)
         if left < self.every:
             raise InputError(

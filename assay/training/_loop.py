@@ -10,8 +10,9 @@ from pathlib import Path
 import torch
 from torch import Generator, nn
 
+from assay.arrays import InputError
 from assay.batch import Batch, Task
-from assay.data import Samples, Splits, batch_sizes, shuffled_batches
+from assay.data import Sampler, Samples, Splits, batch_sizes, shuffled_batches
 from assay.predictions import Predictions
 from assay.training._configuration import described, described_network, described_splits
 from assay.training._folder import RunFolder
@@ -20,15 +21,7 @@ from assay.training._history import History, Record
 from assay.training._keeping import EpochEnd
 from assay.training._memory import reused
 from assay.training._predict import as_weights, predict
-from assay.training._processes import (
-    Sampler,
-    mean_of_all,
-    of_all,
-    part_of,
-    part_weights,
-    share_buffers,
-    sum_of_all,
-)
+from assay.training._processes import mean_of_all, of_all, part_of, part_weights, share_buffers, sum_of_all
 from assay.training._progress import progress
 from assay.training._recipe import Recipe, phases
 from assay.training._recording import Recorder
@@ -65,6 +58,7 @@ def train(
     `names`, as of the data set and the network, are what else its run.json shall say.
     """
     record.refuse_beyond(recipe.epochs)
+    recipe.keep().refuse(recipe.epochs, held_out=len(splits.held_out))
     fabric = launched(hardware)
     model = fabric.setup_module(network)
     if hasattr(network, "nodes"):  # another way through the network, which DDP must see as it does its forward
@@ -100,13 +94,18 @@ def train(
             epoch=epoch,
             augment=splits.train.facts.augment if recipe.augment else None,
             sampler=sampler,
+            rank=rank,
             device=fabric.device,
             workers=hardware.workers,
         )
         return (replace(batch, x=as_weights(batch.x, next(network.parameters()))) for batch in found)
 
     def predicted(samples: Samples) -> Predictions | None:
-        return predict(network, samples, workers=hardware.workers) if len(samples) else None
+        try:
+            return predict(network, samples, workers=hardware.workers) if len(samples) else None
+        except InputError as problem:
+            epoch = min(len(history.epochs), recipe.epochs - 1)
+            raise InputError(f"recipe {recipe.name}, after epoch {epoch}: {problem}") from problem
 
     def save(stage: Stage, *, finished: bool) -> None:
         state = {"network": network.state_dict(), "history": history.state_dict(), "finished": finished}
@@ -121,7 +120,7 @@ def train(
             if saved is not None and phase.first < done <= phase.end:
                 stage.load_state_dict(saved["stages"][rank])
             for epoch in range(max(phase.first, done), phase.end):
-                torch.manual_seed(seed_of(seed, epoch, rank))
+                torch.manual_seed(seed_of(seed, epoch, 1 + rank))
                 with recorder.watching(epoch) as tell:
                     losses = stage.epoch(epoch, shown(batches(epoch, sampler)), weights, tell)
                 share_buffers(network, fabric)

@@ -21,12 +21,19 @@ def predict(
 
     With `features` what enters its last linear layer is kept, for scores that need it.
     """
-    like = next(network.parameters())
+    like = next(network.parameters(), torch.empty(0))
     logits: list[Tensor] = []
     entering: list[Tensor] = []
-    with _evaluating(network), _inputs_of_last(network, entering if features else None):
+    with _evaluating(network), _calls_of_linear(network, watched=features) as calls:
         for batch in batches(samples, batch_size, device=like.device, workers=workers):
-            logits.append(network(as_weights(batch.x, like)).cpu())
+            found = network(as_weights(batch.x, like))
+            if not isinstance(found, Tensor) or found.ndim != 2:
+                shape = list(found.shape) if isinstance(found, Tensor) else f"a {type(found).__name__}"
+                raise InputError(f"{type(network).__name__} must give logits [n, k], and gave {shape}")
+            logits.append(found.cpu())
+            if features:
+                entering.append(_last(calls, network)[1].cpu())
+            calls.clear()
     seen = torch.cat(entering) if features else None
     return Predictions.from_logits(torch.cat(logits), samples.y, ids=samples.index, features=seen)
 
@@ -36,12 +43,38 @@ def as_weights(x: Tensor, like: Tensor) -> Tensor:
     return x.to(like.dtype) if x.is_floating_point() else x
 
 
-def last_linear(network: nn.Module) -> nn.Linear:
-    """The last linear layer, which of a classifier is the one that gives the logits."""
-    layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
-    if not layers:
+@torch.no_grad()
+def last_linear(network: nn.Module, samples: Samples) -> nn.Linear:
+    """The linear layer that such samples come to last, which of a classifier is the one that gives the logits."""
+    like = next(network.parameters(), torch.empty(0))
+    with _evaluating(network), _calls_of_linear(network) as calls:
+        network(as_weights(next(batches(samples[torch.arange(1)], 1, device=like.device)).x, like))
+    return _last(calls, network)[0]
+
+
+Call = tuple[nn.Linear, Tensor]
+"""A layer and what entered it."""
+
+
+def _last(calls: list[Call], network: nn.Module) -> Call:
+    if not calls:
         raise InputError(f"{type(network).__name__} has no linear layer, so none is its last")
-    return layers[-1]
+    return calls[-1]
+
+
+@contextmanager
+def _calls_of_linear(network: nn.Module, *, watched: bool = True) -> Iterator[list[Call]]:
+    """Within it, what enters each linear layer is added to the list, in the order of the calls, if it is watched."""
+    calls: list[Call] = []
+    layers = [module for module in network.modules() if watched and isinstance(module, nn.Linear)]
+    hooks = [
+        layer.register_forward_pre_hook(lambda layer, inputs: calls.append((layer, inputs[0]))) for layer in layers
+    ]
+    try:
+        yield calls
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextmanager
@@ -54,16 +87,3 @@ def _evaluating(network: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
-
-
-@contextmanager
-def _inputs_of_last(network: nn.Module, seen: list[Tensor] | None) -> Iterator[None]:
-    """Within it, what enters the last linear layer is added to `seen`, if there is such a list."""
-    if seen is None:
-        yield
-        return
-    hook = last_linear(network).register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].cpu()))
-    try:
-        yield
-    finally:
-        hook.remove()

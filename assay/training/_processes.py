@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Generator, Tensor, distributed, nn
 
 from assay.arrays import InputError
-from assay.data import batch_sizes
+from assay.data import Sampler, batch_sizes
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
-
-Sampler = Callable[[Tensor, Tensor, Generator], Tensor]
 
 
 def part_of(sampler: Sampler | None, rank: int, processes: int) -> Sampler:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from torch import Generator, Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
 from assay.arrays import InputError
 from assay.batch import Objective, Task
+from assay.data import Sampler
 from assay.optim import Schedule, constant
 from assay.training._keeping import Keeper, epoch_at, last
 
@@ -25,7 +26,7 @@ class Recipe:
     schedule: Schedule = constant  # asked before every step, at fractions of epochs
     batch_size: int = 128  # of all processes together; a last batch of one sample joins the one before
     clip_norm: float | None = None
-    sampler: Callable[[Tensor, Tensor, Generator], Tensor] | None = None  # (rows, labels, randomness) -> rows to load
+    sampler: Sampler | None = None  # (rows of a batch, all labels, randomness) -> rows to load
     keep: Callable[[], Keeper] = last
     start: Start | None = None  # None: from scratch
     augment: bool = True  # as is usual for the data set

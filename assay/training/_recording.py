@@ -79,8 +79,7 @@ class Recorder:
     def __init__(self, record: Record, network: nn.Module, samples: Samples, history: History) -> None:
         self.record, self.network, self.samples, self.history = record, network, samples, history
         self.logits, self.norms = FirstLook(len(samples)), FirstLook(len(samples))
-        if record.weight_norm or record.gradient_norms_at:
-            self._refuse_headless()
+        self.head = self._head() if record.weight_norm or record.gradient_norms_at else None
 
     @contextmanager
     def watching(self, epoch: int) -> Iterator[Callable[[Batch, float], None]]:
@@ -89,8 +88,8 @@ class Recorder:
         hooks = []
         if "train" in self.record.on or self.record.learned_epochs or epoch in self.record.reliability_at:
             hooks.append((self.logits, self._watch_logits()))
-        if epoch in self.record.gradient_norms_at:
-            hooks.append((self.norms, last_linear(self.network).register_forward_hook(self.norms.gradient_norms)))
+        if self.head is not None and epoch in self.record.gradient_norms_at:
+            hooks.append((self.norms, self.head.register_forward_hook(self.norms.gradient_norms)))
 
         def tell(batch: Batch, weight: float) -> None:
             for look, _ in hooks:
@@ -102,9 +101,9 @@ class Recorder:
             for _, hook in hooks:
                 hook.remove()
 
-    def _refuse_headless(self) -> None:
+    def _head(self) -> nn.Linear:
         try:
-            last_linear(self.network)
+            return last_linear(self.network, self.samples)
         except InputError as problem:
             raise InputError(f"{problem}: neither weight_norm nor gradient_norms_at can be recorded") from problem
 
@@ -130,8 +129,8 @@ class Recorder:
         for split, look in looks.items():
             if look is not None:
                 row |= {f"{split}_{name}": FIGURES[name](look) for name in self.record.figures}
-        if self.record.weight_norm:
-            row["weight_norm"] = float(last_linear(self.network).weight.detach().norm())
+        if self.head is not None and self.record.weight_norm:
+            row["weight_norm"] = float(self.head.weight.detach().norm())
         self.history.epochs.append(row)
         if norms is not None:
             self.history.gradient_norms[epoch] = norms

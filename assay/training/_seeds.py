@@ -11,7 +11,7 @@ from assay.networks import Factory, build
 
 
 def seed_of(*numbers: int) -> int:
-    """One seed from several numbers, such as the seed of a run and an epoch."""
+    """One seed from several numbers, such as the seed of a run and an epoch; zeros at the end change nothing."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
 
 

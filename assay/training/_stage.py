@@ -51,7 +51,7 @@ class Stage:
 
         def closure() -> Tensor:
             self.optimizer.zero_grad()
-            loss = self.objective(self.model, batch) * weight
+            loss = self._loss(batch) * weight
             self.backward(loss)
             if self.recipe.clip_norm is not None:
                 clip_grad_norm_(self.network.parameters(), self.recipe.clip_norm)
@@ -59,6 +59,16 @@ class Stage:
 
         loss: Tensor = self.optimizer.step(closure)  # type: ignore[arg-type, assignment]  # stubs know only floats
         return loss
+
+    def _loss(self, batch: Batch) -> Tensor:
+        try:
+            return self.objective(self.model, batch)
+        except ValueError as problem:
+            if len(batch.index) > 1:
+                raise
+            # Of one sample BatchNorm has no variance, unless there are several places to an image.
+            alone = "a step has one sample alone; choose another batch size"
+            raise InputError(f"recipe {self.recipe.name}: {problem}: {alone}") from problem
 
     def set_rate(self, epoch: float) -> None:
         """Set the learning rate to that of the schedule at a fraction of epochs."""
