@@ -87,6 +87,22 @@ def test_sam_without_radius_is_its_base():
     assert torch.equal(weights(model), weights(plain))
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, torch.OutOfMemoryError])
+def test_sam_comes_back_to_the_weights_if_the_second_look_fails(error):
+    model = network()
+    optimizer, before = SAM(sgd(model), rho=0.3), weights(model)
+    look = closure_of(model, optimizer, 0)
+
+    def closure() -> Tensor:
+        if not torch.equal(weights(model), before):
+            raise error
+        return look()
+
+    with pytest.raises(error):
+        optimizer.step(closure)
+    assert torch.equal(weights(model), before)
+
+
 def test_sam_refuses_a_negative_radius():
     with pytest.raises(ValueError, match="rho must be >= 0, got -1"):
         SAM(sgd(network()), rho=-1)
@@ -202,6 +218,15 @@ def test_an_average_resumes(tmp_path):
     assert torch.equal(*(weights(t) for t in targets))
 
 
+def test_an_average_resumes_on_another_device_than_it_was_read_to():
+    """A checkpoint is read to the CPU; "meta" stands for the device that trains."""
+    average, resumed = swa(), swa()
+    average.update(network())
+    resumed.load_state_dict(average.state_dict())
+    resumed.update(network().to("meta"))
+    assert {w.device.type for w in resumed.weights.values()} == {"meta"}
+
+
 def test_an_empty_average_and_a_decay_of_one_are_refused():
     with pytest.raises(ValueError, match="no model was averaged yet"):
         swa().copy_to(network())
@@ -221,6 +246,24 @@ def test_batch_norm_is_recomputed_over_samples_not_batches():
     assert torch.allclose(model[0].running_var, variance, atol=1e-5)
     assert model[0].momentum == 0.1
     assert not any(m.training for m in model.modules())
+
+
+def test_without_batches_statistics_stay_and_the_caller_is_told():
+    model, used_up = network().eval(), iter([])
+    model[1].running_mean.fill_(3)
+    with pytest.raises(ValueError, match="no batch to recompute BatchNorm's statistics from"):
+        recompute_batch_norm(model, used_up)
+    assert model[1].running_mean.tolist() == [3] * 8
+    assert not model[1].training
+
+
+def test_an_error_on_the_way_brings_momentum_and_modes_back():
+    model = network()
+    model[1].eval()
+    with pytest.raises(TypeError):
+        recompute_batch_norm(model, [data(0)[0], "not a tensor"])
+    assert model[1].momentum == 0.1
+    assert [m.training for m in model] == [True, False, True, True]
 
 
 def test_a_model_without_batch_norm_is_not_run():

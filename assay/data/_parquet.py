@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 IMAGES = ("img", "image")  # columns of {bytes, path}
+FILES = b"assay.files"  # in a table's metadata: the names and lengths of the files it was read from
 
 
 class Hub(NamedTuple):
@@ -57,13 +58,36 @@ def from_hub(hub: Hub, splits: Sequence[str], lacking: str) -> dict[str, pa.Tabl
 def read_split(folder: Path, split: str) -> pa.Table | None:
     """The rows of all files of a split, in the order of their names; None where there is no such file."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     files = sorted(file for place in (folder, folder / "data") for file in place.glob(f"{split}*.parquet"))
+    if not files:
+        return None
+    parts = [_read(file) for file in files]
     try:
-        return pa.concat_tables([pq.read_table(file) for file in files]) if files else None
+        table = pa.concat_tables(parts)
+    except pa.ArrowInvalid as problem:
+        raise InputError(f"{folder}: {split}*.parquet differ in their columns: {problem}") from problem
+    lengths = json.dumps([(str(file), len(part)) for file, part in zip(files, parts, strict=True)])
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), FILES: lengths})
+
+
+def _read(file: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file)
     except (OSError, pa.ArrowInvalid) as problem:
-        raise InputError(f"{files[0]}: cannot be read as Parquet: {str(problem).splitlines()[0]}") from problem
+        raise InputError(f"{file}: cannot be read as Parquet: {str(problem).splitlines()[0]}") from problem
+
+
+def place(table: pa.Table, row: int) -> str:
+    """The row for a message, counted in its file where the table was read from files."""
+    for file, length in json.loads((table.schema.metadata or {}).get(FILES, b"[]")):
+        if row < length:
+            return f"{file}, row {row}"
+        row -= length
+    return f"row {row}"
 
 
 def column(table: pa.Table, name: str) -> list[Any]:
@@ -72,7 +96,7 @@ def column(table: pa.Table, name: str) -> list[Any]:
         raise InputError(f"no column '{name}'; there are {', '.join(table.column_names)}")
     values: list[Any] = table[name].to_pylist()
     if None in values:
-        raise InputError(f"column '{name}', row {values.index(None)}: no value")
+        raise InputError(f"{place(table, values.index(None))}, column '{name}': no value")
     return values
 
 
@@ -81,7 +105,7 @@ def labels(table: pa.Table, name: str = "label") -> Tensor:
     values = column(table, name)
     for row, value in enumerate(values):
         if not isinstance(value, int):
-            raise InputError(f"column '{name}', row {row}: labels must be integers, got '{value}'")
+            raise InputError(f"{place(table, row)}, column '{name}': labels must be integers, got '{value}'")
     return torch.tensor(values)
 
 
@@ -111,13 +135,24 @@ def numbers(table: pa.Table) -> Tensor:
         lengths = pc.list_value_length(array).to_numpy(zero_copy_only=False)
         if not (lengths == lengths[0]).all():
             row = int((lengths != lengths[0]).argmax()) // (len(lengths) // len(table))
-            raise InputError(f"column 'x', row {row}: lists of {lengths.min():.0f} to {lengths.max():.0f} values")
+            few, many = lengths.min(), lengths.max()
+            raise InputError(f"{place(table, row)}, column 'x': lists of {few:.0f} to {many:.0f} values")
         shape.append(int(lengths[0]))
         array = array.flatten()
     if array.null_count:
-        raise InputError("column 'x': some values are missing")
+        row = array.is_null().index(True).as_py() // (len(array) // len(table))
+        raise InputError(f"{place(table, row)}, column 'x': a value is missing")
     found = torch.tensor(array.to_numpy(zero_copy_only=False)).view(shape)
-    return found if found.dtype is torch.uint8 and found.ndim == 4 else found.float()
+    if found.dtype is torch.uint8 and found.ndim == 4:
+        return found
+    values = found.float()
+    if not values.isfinite().all():
+        at = tuple(values.isfinite().logical_not().nonzero()[0].tolist())
+        where, value = place(table, at[0]), found[at].item()
+        raise InputError(
+            f"{where}, column 'x': {value} is no finite float32 number; leave such rows out or fill them in"
+        )
+    return values
 
 
 def class_names(table: pa.Table, label: str, n_classes: int) -> tuple[str, ...]:
@@ -145,17 +180,19 @@ def parquet(folder: Path | None, cut: Cut) -> Splits:
     facts = Facts(class_names(present["train"], "label", n_classes), *_moments(x["train"]))
     parts = {split: samples(x[split], y[split], facts) for split in present}
     train, test = parts["train"], parts["test"]
+    if train.n_classes < 2:
+        raise InputError(f"{folder}: every label is 0, and a classifier needs two classes at least")
     halves = chosen(train, parts["held_out"], cut) if "held_out" in parts else divide(train, cut)
     return Splits(*halves, test, shifts(test) if facts.mean else {})
 
 
 def _moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel of uint8 images; nothing for other inputs."""
+    """Mean and standard deviation of each channel of uint8 images, 1 for one that does not vary; of others nothing."""
     if x.dtype is not torch.uint8:
         return (), ()
     by_channel = x.transpose(0, 1).flatten(1)
     counts = torch.stack([channel.int().bincount(minlength=256) for channel in by_channel]).double()
     share, value = counts / counts.sum(1, keepdim=True), torch.arange(256).double() / 255
     mean = share @ value
-    std = (share @ value**2 - mean**2).sqrt()
-    return tuple(mean.tolist()), tuple(std.tolist())
+    std = (share * (value - mean[:, None]) ** 2).sum(1).sqrt()
+    return tuple(mean.tolist()), tuple(std.where(std > 0, 1).tolist())

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from assay.arrays import InputError
 from assay.data._images import Files, Images
 from assay.data._samples import Facts, Samples, samples
+from assay.data.corruptions import SEVERITIES
 
 Shifts = dict[str, Callable[[], Samples]]
-SEVERITIES = (1, 2, 3, 4, 5)
 
 
 def cifar10_shifts(folder: Path | None, facts: Facts) -> Shifts:

@@ -39,7 +39,8 @@ class WeightAverage:
             self.weights = {name: p.detach().clone() for name, p in model.named_parameters()}
         else:
             for name, p in model.named_parameters():
-                self.weights[name].lerp_(p, self.share(self.n))
+                # A checkpoint is read to the CPU, so a resumed average comes from there.
+                self.weights[name] = self.weights[name].to(p.device).lerp_(p, self.share(self.n))
         self.n += 1
 
     @torch.no_grad()
@@ -77,22 +78,26 @@ def recompute_batch_norm(model: nn.Module, batches: Iterable[Tensor]) -> None:
     """Give BatchNorm the mean statistics of the inputs `batches`, by one pass in train mode.
 
     A batch of b after n samples enters with weight b / (n + b), so every sample counts the same. The mode and momentum
-    of each module come back as they were; a model without BatchNorm is not run.
+    of each module come back as they were, also after an error; a model without BatchNorm is not run.
     """
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
     if not norms:
         return
     momenta, modes = [m.momentum for m in norms], {m: m.training for m in model.modules()}
-    for m in norms:
-        m.reset_running_stats()
-    model.train()
     seen = 0
-    for x in batches:
-        seen += len(x)
-        for m in norms:
-            m.momentum = len(x) / seen
-        model(x)
-    for m, momentum in zip(norms, momenta, strict=True):
-        m.momentum = momentum
-    for module, training in modes.items():
-        module.training = training
+    model.train()
+    try:
+        for x in batches:
+            for m in norms:
+                if not seen:
+                    m.reset_running_stats()
+                m.momentum = len(x) / (seen + len(x))
+            model(x)
+            seen += len(x)
+    finally:
+        for m, momentum in zip(norms, momenta, strict=True):
+            m.momentum = momentum
+        for module, training in modes.items():
+            module.training = training
+    if not seen:
+        raise ValueError("no batch to recompute BatchNorm's statistics from; an iterator gives its batches only once")

@@ -53,12 +53,14 @@ class SAM(Optimizer):
         with_gradient = [(p, p.grad) for group in self.param_groups for p in group["params"] if p.grad is not None]
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for _, g in with_gradient]))
         before = [p.clone() for p, _ in with_gradient]
-        for p, g in with_gradient:
-            p.add_(g * (self.rho / (norm + 1e-12)))
-        with frozen_statistics(self.frozen) if self.frozen else nullcontext(), torch.enable_grad():
-            closure()
-        for (p, _), w in zip(with_gradient, before, strict=True):
-            p.copy_(w)
+        try:
+            for p, g in with_gradient:
+                p.add_(g * (self.rho / (norm + 1e-12)))
+            with frozen_statistics(self.frozen) if self.frozen else nullcontext(), torch.enable_grad():
+                closure()
+        finally:  # also if interrupted or out of memory: whoever goes on, or saves, shall find w and not w + e
+            for (p, _), w in zip(with_gradient, before, strict=True):
+                p.copy_(w)
         self.base.step()
         return loss
 

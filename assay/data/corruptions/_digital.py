@@ -23,7 +23,11 @@ def contrast(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def elastic_transform(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """An affine map that moves three points at random, then every pixel moved a little like its neighbors."""
+    """An affine map that moves three points at random, then every pixel moved a little like its neighbors.
+
+    As published, the first reflects the image at the middles of its outermost pixels and the second at their edges,
+    and what either gives is float32.
+    """
     strength, sigma, affine = (
         (0, 0, 0.08),
         (0.05, 0.2, 0.07),
@@ -33,23 +37,25 @@ def elastic_transform(x: Tensor, severity: int, generator: Generator) -> Tensor:
     )[severity - 1]
     n, _, h, w = x.shape
     side = min(h, w)
-    moved = _affine_grid(n, h, w, affine * side, generator).to(x)
-    if strength:
-        field = 2 * torch.rand(n, 2, h, w, generator=generator) - 1
-        moved = moved + strength * side * smoothed(field, sigma * side).permute(0, 2, 3, 1).to(x)
-    grid = 2 * moved / torch.tensor((w - 1, h - 1)).to(x) - 1
-    return F.grid_sample(x, grid, mode="bilinear", padding_mode="reflection", align_corners=True)
+    size = torch.tensor((w, h))
+    places = _affine_places(n, h, w, affine * side, generator)
+    grid = (2 * places / (size - 1) - 1).to(x)
+    x = F.grid_sample(x, grid, padding_mode="reflection", align_corners=True).float().double()
+    places = _pixels(h, w) + strength * side * _displacements(n, h, w, sigma * side, generator)
+    grid = ((2 * places + 1) / size - 1).to(x)
+    return F.grid_sample(x, grid, padding_mode="reflection", align_corners=False).float()
 
 
 def pixelate(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """Fewer pixels, then as many as before."""
     kept = (0.95, 0.9, 0.85, 0.75, 0.65)[severity - 1]
-    for axis in (2, 3):
+    levels = x * 255
+    for axis in (3, 2):  # as Pillow, which rounds after the rows and after the columns
         size = x.shape[axis]
         few = max(1, int(size * kept))
         both = _box(size, few) @ _box(few, size)
-        x = (x.movedim(axis, 3) @ both.to(x)).movedim(3, axis)
-    return x
+        levels = (levels.movedim(axis, 3) @ both.to(x)).add(0.5).floor().movedim(3, axis)
+    return levels / 255
 
 
 def jpeg_compression(x: Tensor, severity: int, generator: Generator) -> Tensor:
@@ -78,13 +84,26 @@ def _box(size: int, other: int) -> Tensor:
     return weight / weight.sum(0)
 
 
-def _affine_grid(n: int, h: int, w: int, reach: float, generator: Generator) -> Tensor:
+def _affine_places(n: int, h: int, w: int, reach: float, generator: Generator) -> Tensor:
     """Where each pixel comes from [n, h, w, 2] as (x, y), if three points of a square are moved by up to `reach`."""
-    middle, side = torch.tensor((w // 2, h // 2)).float(), min(h, w) // 3
-    points = middle + side * torch.tensor(((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0)))
-    sources = points + reach * (2 * torch.rand(n, 3, 2, generator=generator) - 1)
-    ones = torch.ones(3, 1)
-    affine = torch.linalg.solve(torch.cat([points, ones], 1), sources)  # [n, 3, 2]
-    y, x = torch.meshgrid(torch.arange(h).float(), torch.arange(w).float(), indexing="ij")
-    grid: Tensor = torch.stack([x, y, torch.ones_like(x)], 2) @ affine[:, None]
-    return grid
+    middle, side = torch.tensor((w // 2, h // 2)), min(h, w) // 3
+    points = (middle + side * torch.tensor(((1, 1), (1, -1), (-1, -1)))).double()
+    moved = points + reach * _uniform(n, 3, 2, generator=generator)
+    affine = torch.linalg.solve(F.pad(moved, (0, 1), value=1), points)  # [n, 3, 2]
+    places: Tensor = F.pad(_pixels(h, w), (0, 1), value=1) @ affine[:, None]
+    return places
+
+
+def _displacements(n: int, h: int, w: int, sigma: float, generator: Generator) -> Tensor:
+    """Noise [n, h, w, 2] in [-1, 1], smoothed with scipy's reflection, which repeats the edge, up to three sigma."""
+    return smoothed(_uniform(n, 2, h, w, generator=generator), sigma, mode="reflect", truncate=3).permute(0, 2, 3, 1)
+
+
+def _uniform(*shape: int, generator: Generator) -> Tensor:
+    return 2 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1
+
+
+def _pixels(h: int, w: int) -> Tensor:
+    """Places of pixels [h, w, 2] as (x, y)."""
+    y, x = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+    return torch.stack([x, y], 2).double()

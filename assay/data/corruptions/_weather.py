@@ -20,9 +20,10 @@ def snow(x: Tensor, severity: int, generator: Generator) -> Tensor:
         (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
     )[severity - 1]
     n, _, h, w = x.shape
-    layer = zoomed(loc + scale * torch.randn(n, 1, h, w, generator=generator), zoom)
-    layer = torch.where(layer < threshold, 0, layer).clamp(0, 1)
-    layer = trailed(layer, length, sigma, -(0.25 + torch.rand(n, generator=generator) / 2) * pi).to(x)
+    x = x.float()
+    layer = zoomed(loc + scale * torch.randn(n, 1, h, w, generator=generator).double(), zoom)
+    layer = torch.where(layer < threshold, 0, layer).clamp(0, 1).mul(255).floor().div(255)
+    layer = trailed(layer, length, sigma, -(0.25 + torch.rand(n, generator=generator) / 2) * pi).to(x.device)
     pale = torch.maximum(x, 1.5 * _gray(x) + 0.5)
     return kept * x + (1 - kept) * pale + layer + layer.flip(2, 3)
 
@@ -52,7 +53,7 @@ def brightness(x: Tensor, severity: int, generator: Generator) -> Tensor:
     more = (0.05, 0.1, 0.15, 0.2, 0.3)[severity - 1]
     value = x.amax(1, keepdim=True)
     raised = (value + more).clamp(max=1)
-    return torch.where(value > 0, x * raised / value.clamp(min=1e-6), raised)
+    return torch.where(value > 0, raised * (1 - (value - x) / value.clamp(min=1e-6)), raised)
 
 
 def plasma(n: int, side: int, decay: float, generator: Generator) -> Tensor:
