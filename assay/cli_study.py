@@ -2,62 +2,49 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Annotated, Any, Literal
 
-import pyarrow.csv
-import pyarrow.parquet
 from cyclopts import App, Parameter
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.progress import track
+from rich.console import Console, RenderableType
 from rich.table import Table as Grid
-from rich.text import Text
 
-from assay import audit, files
 from assay.arrays import InputError
-from assay.files import replacing
-from assay.names import found
+from assay.cli_progress import watched
+from assay.cli_report import RUNS, found_tables, grids, report_command, rows_command
+from assay.files import not_over, replacing
 from assay.report import tables as shown
 from assay.study import (
+    DONE,
     FAILED,
     Progress,
     Run,
     Study,
-    Table,
     Tuned,
     check,
     expand,
-    has_rows,
-    paired,
-    published_beside,
-    read_rows,
     read_study,
+    rows_file,
     run_local,
     run_ray,
     state,
-    tables,
     try_out,
     tune,
-    welch,
+    tuned_study,
+    why,
 )
 from assay.training import Hardware
 
 study_app = App(
     name="study", help="Run a study of many trainings, and tabulate what it found.", help_format="plaintext"
 )
-RUNS = Path("runs")
-TESTS = {"welch": welch, "paired": paired}
+study_app.command(rows_command, name="rows")
+study_app.command(report_command, name="report")
 INTERRUPTED = 130  # the exit code of what Ctrl-C has stopped
 
 
@@ -91,6 +78,11 @@ class Where:
     device: str = "auto"
     gpus: float = 0
     address: str | None = None
+
+    def refuse_file(self) -> None:
+        """Runs are kept in a folder."""
+        if self.out.exists() and not self.out.is_dir():
+            raise InputError(f"{self.out} is a file; --out needs a folder")
 
     def run_all(self, study: Study, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:
         """Run what is not done."""
@@ -127,23 +119,25 @@ def run_command(
     runs = expand(study, only=only or "*")
     if not runs:
         raise InputError(f"no run of {study.name} fits '{only}'; a folder is, for instance, {expand(study)[0].folder}")
+    where.refuse_file()
     with Console(stderr=True).status("checking the study"):
-        check(study, only=only or "*")
-    failed = [run for run in runs if (where.out / run.folder / FAILED).is_file() and not retry]
+        check(study, only=only or "*", root=where.out)
+    failed = [run for run in runs if state(study, where.out / run.folder) == "failed" and not retry]
     if failed:
         console.print(f"{len(failed)} runs failed before and are left out; --retry runs them again", style="yellow")
     start = time.monotonic()
     try:
-        with _watched(study.name, where.workers) as show:
+        with watched(study.name, where.workers) as show:
             done = where.run_all(study, [run for run in runs if run not in failed], show)
     except KeyboardInterrupt:
         console.print("stopped; the same command goes on from here", style="yellow")
         return INTERRUPTED
     console.print(f"{done.done} runs done, {len(done.failed)} failed, in {time.monotonic() - start:.0f} s")
-    for run in done.failed:
-        console.print(f"failed: {where.out / run.folder / FAILED} says why", style="red")
-    console.print(_grids(_found(study, runs, where.out), "best"))
-    return 1 if done.failed else 0
+    left_out = [*failed, *done.failed]
+    _print_failures(console, left_out, where.out)
+    if len(left_out) < len(runs):
+        console.print(grids(found_tables(study, runs, where.out), "best", console.width))
+    return 1 if left_out else 0
 
 
 @study_app.command(name="tune")
@@ -172,17 +166,20 @@ def tune_command(
         How much less than the highest accuracy is still good enough.
     """
     study = read_study(file)
+    not_over(to, reading=[file])
+    where.refuse_file()
     if len(study.data) > 1 or len(study.networks) > 1:
         raise InputError(f"{file}: values are chosen for one data set and one network; this study has several")
     with Console(stderr=True).status("checking the study"):
-        check(study)
+        check(study, root=where.out)
     try:
-        with _watched(f"tuning {study.name}", where.workers) as show:
+        with watched(f"tuning {study.name}", where.workers) as show:
 
             def run_all(runs: Sequence[Run]) -> None:
                 done = where.run_all(study, runs, show)
                 if done.failed:
-                    raise InputError(f"a run failed: {where.out / done.failed[0].folder / FAILED} says why")
+                    folder = where.out / done.failed[0].folder
+                    raise InputError(f"a run failed: {why(folder)}; {folder / FAILED} says more")
 
             found = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up)
     except KeyboardInterrupt:
@@ -190,7 +187,7 @@ def tune_command(
         return INTERRUPTED
     Console().print(_trials(found, on, metric))
     with replacing(to) as stream:
-        stream.write(_tuned_study(study, file, found, on, metric, to).encode())
+        stream.write(tuned_study(study, file, found, to, on=on, metric=metric).encode())
     return 0
 
 
@@ -206,93 +203,10 @@ def status_command(file: Path, *, out: Path = RUNS) -> None:
         Folder of all runs.
     """
     study = read_study(file)
-    states = [state(study, out / run.folder) for run in expand(study)]
+    states = {run: state(study, out / run.folder) for run in expand(study)}
     for which in ("done", "failed", "begun", "waiting"):
-        Console().print(f"{states.count(which):6d} {which}")
-
-
-@study_app.command(name="rows")
-def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
-    """Write all numbers of a study as one table in long form.
-
-    Parameters
-    ----------
-    file
-        The study.
-    to
-        The file to write, .parquet or .csv.
-    out
-        Folder of all runs.
-    """
-    study = read_study(file)
-    rows = _rows(study, expand(study), out)
-    with replacing(to) as stream:
-        if to.suffix == ".parquet":
-            pyarrow.parquet.write_table(rows, stream)
-        elif to.suffix == ".csv":
-            pyarrow.csv.write_csv(rows, stream)
-        else:
-            raise InputError(f"{to}: rows are written as .parquet or .csv")
-
-
-@study_app.command(name="report")
-def report_command(
-    file: Path,
-    *,
-    out: Path = RUNS,
-    to: Path | None = None,
-    html: Path | None = None,
-    pages: Annotated[bool, Parameter(negative="")] = False,
-    figures: Path | None = None,
-    test: Literal["welch", "paired"] = "welch",
-    holm: Annotated[bool, Parameter(negative="")] = False,
-    bold: shown.Bold = "best",
-    published: Annotated[bool, Parameter(negative="")] = False,
-) -> None:
-    """Show the tables of a study, or write them, its page, its figures.
-
-    Parameters
-    ----------
-    file
-        The study.
-    out
-        Folder of all runs.
-    to
-        A file to write the tables to: .md, .tex or .csv.
-    html
-        A page to write, to explore everything in a browser.
-    pages
-        With --html, write the audit of each run as a page in its folder first, to which the study's page links.
-    figures
-        A folder to write figures to, as SVG.
-    test
-        How a method is compared with the baseline: Welch's t-test, or paired by seed.
-    holm
-        Correct the tests of each metric for their number.
-    bold
-        What to print bold: the best, or what is significantly worse than the baseline.
-    published
-        Put the figures of the papers that the study names beside ours, with the difference.
-    """
-    study = read_study(file)
-    runs = expand(study)
-    if published and not study.published:
-        raise InputError(f'{file} names no published table; say for instance published = ["000/2"]')
-    made = _found(study, runs, out, test, corrected=holm, beside=published)
-    if to is not None:
-        _write_tables(made, to, bold)
-    if html is not None:
-        from assay.report.page import study_page
-
-        if pages:
-            _write_pages(study, runs, out)
-        study_page(study, runs, out, made, html)
-    if figures is not None:
-        from assay.report.drawing import draw_study
-
-        draw_study(study, runs, out, _rows(study, runs, out), figures)
-    if to is html is figures is None:
-        Console().print(_grids(made, bold))
+        Console().print(f"{list(states.values()).count(which):6d} {which}")
+    _print_failures(Console(), [run for run, which in states.items() if which == "failed"], out)
 
 
 @study_app.command(name="check")
@@ -329,127 +243,35 @@ def clean_command(
     out
         Folder of all runs.
     failed_only
-        Only those that failed.
+        Only those that failed; of one that failed after its training, only that it did.
     """
     study = read_study(file)
     folders = [out / run.folder for run in expand(study) if (out / run.folder).is_dir()]
     gone = [folder for folder in folders if not failed_only or state(study, folder) == "failed"]
+    kept = [folder for folder in gone if failed_only and (folder / DONE).is_file()]
+    shared = sum(any(file.name != rows_file(study) for file in folder.glob("rows.*.arrow")) for folder in gone)
     for folder in gone:
-        rmtree(folder)
-    Console().print(f"{len(gone)} runs deleted")
+        if folder in kept:
+            (folder / FAILED).unlink()
+        else:
+            rmtree(folder)
+    Console().print(f"{len(gone) - len(kept)} runs deleted")
+    if kept:
+        Console().print(f"{len(kept)} were trained and are kept; their failure is forgotten")
+    elif shared:
+        Console().print(f"{shared} of them were runs of other studies too", style="yellow")
 
 
-def _found(
-    study: Study, runs: list[Run], out: Path, test: str = "welch", *, corrected: bool = False, beside: bool = False
-) -> list[Table]:
-    compared = partial(tables, beside=published_beside(study)) if beside else tables
-    methods = [run.method for run in expand(study)]
-    return compared(
-        _rows(study, runs, out),
-        baseline=found("baseline", study.baseline or methods[0], {method: method for method in methods}),
-        metrics=study.metrics,
-        test=TESTS[test],
-        corrected=corrected,
-    )
-
-
-def _rows(study: Study, runs: Sequence[Run], out: Path) -> pyarrow.Table:
-    rows = read_rows(study, [out / run.folder for run in runs])
-    if not rows.num_rows:
-        raise InputError(f"no run of {study.name} in {out} is done; assay study run makes them")
-    undone = sum(not has_rows(study, out / run.folder) for run in runs)
-    if undone:
-        Console(stderr=True).print(f"{undone} of {len(runs)} runs are not done and left out", style="yellow")
-    return rows
-
-
-def _grids(found: list[Table], bold: shown.Bold) -> RenderableType:
-    legends = dict.fromkeys(shown.legend(table, bold) for table in found)
-    ranked = [shown.ranks(found)] if len(found) > 1 else []
-    return Group(*(shown.grid(table, bold) for table in found), *ranked, *(Text(legend, "dim") for legend in legends))
-
-
-def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
-    """The audit of each run's test predictions, as audit.html in its folder."""
-    from assay.report.page import audit_page
-
-    done = [run for run in runs if state(study, out / run.folder) == "done"]
-    for run in track(done, "pages of runs", console=Console(stderr=True), transient=True):
-        predictions = files.read(out / run.folder / "test.npz")
-        audit_page({run.method: predictions}, {run.method: audit(predictions)}, out / run.folder / "audit.html")
-
-
-def _write_tables(found: list[Table], to: Path, bold: shown.Bold) -> None:
-    forms = {
-        ".md": lambda: "\n".join(shown.markdown(table, bold) for table in found),
-        ".tex": lambda: "\n".join(shown.latex(table, bold) for table in found),
-        ".csv": lambda: shown.as_csv(found),
-    }
-    if to.suffix not in forms:
-        raise InputError(f"{to}: tables are written as {', '.join(forms)}")
-    with replacing(to) as stream:
-        stream.write(forms[to.suffix]().encode())
-
-
-@contextmanager
-def _watched(name: str, workers: int) -> Iterator[Callable[[Progress], None]]:
-    """A live table of the progress; a request to end (SIGTERM) stops as Ctrl-C does."""
-    start = time.monotonic()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as live:
-            yield lambda progress: live.update(_progress(name, progress, workers, start))
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _progress(name: str, progress: Progress, workers: int, start: float) -> RenderableType:
-    left = progress.waiting + len(progress.running)
-    taken = sum(progress.seconds) / len(progress.seconds) if progress.seconds else None
-    eta = "?" if taken is None else _clock(taken * left / workers)
-    counts = Grid(box=SIMPLE_HEAD, pad_edge=False, title=f"{name}, {_clock(time.monotonic() - start)}")
-    for head in ("running", "waiting", "done", "failed", "left, about"):
-        counts.add_column(head, justify="right")
-    failed = Text(str(len(progress.failed)), "red" if progress.failed else "")
-    counts.add_row(str(len(progress.running)), str(progress.waiting), str(progress.done), failed, eta)
-    running = Grid.grid(padding=(0, 2))
-    for run, since in progress.running.items():
-        running.add_row(_clock(time.monotonic() - since), Text(str(run.folder), overflow="ellipsis", no_wrap=True))
-    return Group(counts, running)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+def _print_failures(console: Console, runs: Sequence[Run], out: Path) -> None:
+    for run in runs:
+        console.print(f"failed: {out / run.folder}: {why(out / run.folder)}", style="red", markup=False, soft_wrap=True)
 
 
 def _trials(found: Tuned, on: str, metric: str) -> RenderableType:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, title=f"chosen on {on}", title_justify="left")
     for head in ("parameter", "method", shown.heading("accuracy"), shown.heading(metric), ""):
-        grid.add_column(head)
+        grid.add_column(head, overflow="fold")
     for trial in found.trials:
         numbers = (f"{shown.scale(m) * s.mean:.2f}" for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
         grid.add_row(trial.parameter, trial.method, *numbers, "chosen" if trial.chosen else "")
     return grid
-
-
-def _tuned_study(study: Study, file: Path, found: Tuned, on: str, metric: str, to: Path) -> str:
-    """TOML of a study that extends the tuned one."""
-    (tuned,) = found.best.values()
-    lines = []
-    for recipe in tuned.values():
-        values = "".join(f", {name} = {_toml(value)}" for name, value in recipe.values)
-        lines.append(f"  {{ recipe = {_toml(recipe.name)}{values} }},")
-    base = os.path.relpath(file.resolve(), to.resolve().parent)
-    how = f"values of {', '.join(study.tune)} chosen on {on} by {metric}"
-    head = [f"# The {how}.", f"extends = {_toml(base)}", f"name = {_toml(study.name + '_tuned')}"]
-    names = {**study.stands_for, **{str(new): study.stands_for.get(old, old) for old, new in tuned.items()}}
-    stands_for = ", ".join(f"{_toml(name)} = {_toml(other)}" for name, other in names.items())
-    rest = [f"assumed = {_toml([*study.assumed, how])}", f"stands_for = {{ {stands_for} }}"]
-    if study.baseline:
-        rest.append(f"baseline = {_toml(str(tuned[study.baseline]))}")
-    return "\n".join([*head, "recipes = [", *lines, "]", *rest, ""])
-
-
-def _toml(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -22,7 +22,7 @@ from assay.data import Cut, load
 from assay.losses import gamma_for
 from assay.networks import network
 from assay.recipes import recipe
-from assay.report import analyses, figures
+from assay.report import analyses, figures, statistics
 from assay.report.drawing import _from_folders, draw_study
 from assay.report.drawing._results import Results
 from assay.report.drawing._study import FIGURES
@@ -237,7 +237,7 @@ def test_a_method_is_its_recipe_and_its_numbers(method, recipe, values):
     [
         ("test", (None, 0)),
         ("gaussian_noise_5", ("gaussian_noise", 5)),
-        ("cifar100_c/saturate_2", ("saturate", 2)),
+        ("cifar100_c/saturate_2", ("cifar100_c/saturate", 2)),
         ("cifar10_1", (None, None)),
         ("imagenet_v2/matched-frequency", (None, None)),
     ],
@@ -344,6 +344,17 @@ def test_kinds_that_are_not_at_every_severity_do_not_count():
     fogs = [{"split": f"fog_{s}", "calibrator": "temperature", "value": 0.1} for s in (1, 3, 5)]
     [line] = analyses.severities(table(*alone, *fogs), by=["calibrator"])
     assert (line.x, line.mean) == ((1, 3, 5), (pytest.approx(0.1),) * 3)
+
+
+def test_a_corruption_that_was_read_is_another_kind_than_the_same_made_here():
+    places, calibrators = {"": 0.1, "cifar10_c/": 0.3}, ("none", "temperature")
+    rows = [
+        {"split": f"{place}fog_{severity}", "calibrator": calibrator, "value": value}
+        for (place, value), severity, calibrator in product(places.items(), (1, 3), calibrators)
+    ]
+    for line in analyses.severities_within(table(*rows), by=["calibrator"]):
+        assert_allclose(line.mean, 0.2)
+        assert_allclose(line.spread, 0, atol=1e-12)
 
 
 def test_what_kinds_differ_by_is_no_error_in_comparing_calibrators():
@@ -596,6 +607,35 @@ def test_nothing_is_drawn_for_what_is_not_there(tmp_path):
     assert kinds(made_up(tmp_path, folders=False, **one | {"metrics": ["accuracy"]})) == {}
     results = made_up(tmp_path, folders=False)
     assert draw_study(results.study, results.runs, tmp_path, SCHEMA.empty_table(), tmp_path / "figures") == []
+
+
+def test_corruptions_made_and_read_are_drawn_apart(tmp_path):
+    results = made_up(tmp_path, folders=False, shifts=["fog_1", "fog_5", "cifar10_c/fog_1", "cifar10_c/fog_5"])
+    found = kinds(results)
+    assert list(found["severities"]) == ["severities digits, mlp", "severities digits, mlp, cifar10_c"]
+    assert len(found["calibrators_under_shift"]) == 2
+    for figure, place in zip(found["severities"].values(), ("", "cifar10_c/"), strict=True):
+        point = {"method": "focal", "calibrator": "none", "metric": "ece"}
+        means = [
+            np.mean(analyses.where(results.rows, {**point, "split": split})["value"].to_numpy())
+            for split in ("test", f"{place}fog_1", f"{place}fog_5")
+        ]
+        assert label(figure.axes[0], "focal")[0].get_ydata() == pytest.approx(means)
+
+
+def test_figures_of_one_seed_name_it_and_all_methods_have_it(tmp_path):
+    results = made_up(tmp_path, folders=True, n_train=[60])
+    (tmp_path / results.runs[0].folder / "history.json").unlink()  # seed 0 of the first method failed
+    for draw in (_from_folders.predictions, _from_folders.train_reliability, _from_folders.max_logits):
+        found = dict(draw(results))
+        assert found
+        for name, figure in found.items():
+            assert name.endswith("digits, mlp, n_train 60, seed 1")
+            assert figure.get_suptitle().endswith("digits, mlp, n_train 60, seed 1")
+    [ax] = dict(_from_folders.predictions(results))["risk coverage digits, mlp, n_train 60, seed 1"].axes
+    for run in (run for run in results.runs if run.seed == 1):
+        curve = statistics.selective(metrics.ranking(files.read(tmp_path / run.folder / "test.npz").outcomes()))
+        assert_array_equal(label(ax, run.method).get_ydata(), curve.risk)
 
 
 def test_figures_are_of_the_whole_held_out_split_and_no_shift(rich, drawn):

@@ -125,11 +125,36 @@ def test_a_perfect_ranking_is_the_optimum():
     assert_allclose(found.risk, found.optimal, atol=1e-12)
 
 
-def test_of_answers_tied_at_the_top_any_part_has_the_risk_of_the_whole():
+def test_a_part_of_tied_answers_has_its_share_of_their_errors():
     tied = Outcomes.from_scores([0.9] * 6 + [0.1] * 4, [True] * 5 + [False] * 5)
     found = statistics.selective(metrics.ranking(tied))
-    assert_allclose(found.coverage, [0.1, 0.6, 1])
-    assert_allclose(found.risk, [1 / 6, 1 / 6, 0.5])
+    assert_allclose(found.coverage, np.arange(1, 11) / 10)
+    assert_allclose(found.risk, [*[1 / 6] * 6, 2 / 7, 3 / 8, 4 / 9, 5 / 10])
+
+
+@pytest.mark.parametrize("levels", [1, 3, 40])
+def test_the_areas_under_the_drawn_curves_are_aurc_and_its_optimum_with_ties_too(levels):
+    rng = np.random.default_rng(levels)
+    confidence = rng.integers(0, levels, 20_000) / levels
+    r = metrics.ranking(Outcomes.from_scores(confidence, rng.random(20_000) < 0.3 + 0.6 * confidence))
+    found = statistics.selective(r)
+    assert np.trapezoid(found.risk, found.coverage) == pytest.approx(metrics.aurc(r), abs=1e-4)
+    assert np.trapezoid(found.optimal, found.coverage) == pytest.approx(metrics.aurc(r) - metrics.e_aurc(r), abs=1e-4)
+
+
+def test_the_optimum_is_zero_up_to_the_accuracy_and_no_farther():
+    found = statistics.selective(metrics.ranking(Outcomes.from_scores([0.7] * 5000, np.arange(5000) < 3333)))
+    right = found.coverage <= 3333 / 5000
+    assert (found.optimal[right] == 0).all()
+    assert (found.optimal[~right] > 0).all()
+    assert found.coverage[right][-1] == 3333 / 5000
+
+
+def test_the_precision_of_one_confidence_is_that_of_chance_from_end_to_end():
+    r = metrics.ranking(Outcomes.from_scores([0.6] * 10, [1] * 7 + [0] * 3))
+    for found in (statistics.precision_of_right(r), statistics.precision_of_wrong(r)):
+        assert found.recall.tolist() == [0, 1]
+        assert_allclose(found.precision, found.base)
 
 
 def test_the_threshold_is_marked_where_it_accepts(predictions, ranking, ax):
@@ -211,6 +236,12 @@ def test_a_sweep_has_its_points_and_their_spread(ax):
     assert_allclose((ends[:, 1] - ends[:, 0]) / 2, LINE.spread)
     assert ax.get_xlabel() == "gamma"
     assert ax.get_ylabel() == "ECE ↓"
+
+
+def test_the_probability_of_the_true_class_is_named_and_in_per_cent(ax):
+    figures.epochs([LINE], ax, metric="true_class_wrong")
+    assert ax.get_ylabel() == "p(true class) of wrong answers"
+    assert ax.yaxis.get_major_formatter()(0.25) == "25.0%"
 
 
 def test_an_effect_is_filled_where_its_interval_leaves_out_zero(ax):

@@ -23,7 +23,8 @@ LAYERS = [
     "confidnet recipes",
     "study",
     "report",
-    "cli_train cli_study",
+    "cli_progress cli_report cli_train",
+    "cli_correct cli_study",
     "cli",
     "__main__",
 ]

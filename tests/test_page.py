@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from math import nextafter
 from pathlib import Path
 from statistics import mean, stdev
 from urllib.parse import unquote
@@ -18,6 +19,7 @@ from assay.published import Figure
 from assay.report.page import audit_page, compare_page, study_page
 from assay.report.page._epochs import room
 from assay.report.page._tables import RISKS
+from assay.report.page._thresholds import between
 from assay.report.page._verdict import overall, words
 from assay.selective import choose_threshold, risk_bound, spelled
 from assay.study import Cell, Line, Run, Study, Summary, Table, expand, read_rows, tables, write_rows
@@ -38,7 +40,7 @@ def predictions() -> Predictions:
 
 @pytest.fixture(scope="module")
 def folder(predictions, tmp_path_factory) -> Path:
-    """Pages of two models audited and compared, of twenty models, of a study, and of one that has not begun."""
+    """Pages of two models audited and compared, of twenty models, of two studies, and of one that has not begun."""
     folder = tmp_path_factory.mktemp("pages")
     models = {"cross_entropy": predictions, EVIL: replace(examples.load("label_smoothing"), ids=predictions.ids)}
     audit_page(models, {name: audit(rows) for name, rows in models.items()}, folder / "audit.html")
@@ -47,6 +49,7 @@ def folder(predictions, tmp_path_factory) -> Path:
     audits = {name: audit(rows, draws=10) for name, rows in twenty.items()}
     audit_page(twenty, audits, folder / "twenty.html")
     study_page(*studied(folder / "runs"), folder / "study.html")
+    study_page(*two_scores(folder / "scored"), folder / "scores.html")
     study_page(STUDY, RUNS, folder / "nowhere", [], folder / "empty.html")
     return folder
 
@@ -71,15 +74,7 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
     """Runs as they would be left, one of them failed and one not begun; a method is called by a script."""
     rng = np.random.default_rng(0)
     for run in [run for run in RUNS if run not in (LOST, FAILING)] + [replace(LOST, seed=2)]:
-        folder = root / run.folder
-        folder.mkdir(parents=True)
-        for split in ("held_out", "test", "fog_3"):
-            labels = rng.integers(0, 4, 200)
-            logits = rng.normal(size=(200, 4)) + (2 + (run.recipe == "focal")) * np.eye(4)[labels]
-            files.write(Predictions.from_logits(logits, labels), folder / f"{split}.npz")
-        write_rows(STUDY, run, folder)
-        epochs = [{"epoch": e, "loss": 1 / (1 + e + run.seed), "held_out_ece": 0.1 + 0.01 * e} for e in range(150)]
-        (folder / "history.json").write_text(json.dumps({"epochs": epochs, "reliability": {}}))
+        leave(STUDY, run, root / run.folder, rng)
     (root / FAILING.folder).mkdir(parents=True)
     said = {"ended": "exit code 1", "log": ["Traceback", f"ValueError: {EVIL}", ""]}
     (root / FAILING.folder / "failed.json").write_text(json.dumps(said))
@@ -93,6 +88,37 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
     runs = [*RUNS, replace(LOST, seed=2)]
     rows = read_rows(STUDY, [root / run.folder for run in runs])
     return STUDY, runs, root, tables(rows, baseline="cross_entropy", metrics=STUDY.metrics, beside=beside)
+
+
+def leave(study: Study, run: Run, folder: Path, rng: np.random.Generator) -> None:
+    """What a run leaves in its folder."""
+    folder.mkdir(parents=True)
+    for split in ("held_out", "test", *study.shifts):
+        labels = rng.integers(0, 4, 200)
+        logits = rng.normal(size=(200, 4)) + (2 + (run.recipe == "focal")) * np.eye(4)[labels]
+        files.write(Predictions.from_logits(logits, labels), folder / f"{split}.npz")
+    write_rows(study, run, folder)
+    epochs = [{"epoch": e, "loss": 1 / (1 + e + run.seed), "held_out_ece": 0.1 + 0.01 * e} for e in range(150)]
+    (folder / "history.json").write_text(json.dumps({"epochs": epochs, "reliability": {}}))
+
+
+TWO_SCORES = STUDY.model_copy(
+    update={
+        "scores": ["max_probability", "energy"],
+        "calibrators": ["none"],
+        "shifts": [],
+        "metrics": ["temperature", "accuracy", "ece", "auroc", "aurc"],
+    }
+)
+
+
+def two_scores(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
+    """A study that has no temperature, and of the energy no calibration error either."""
+    rng, runs = np.random.default_rng(0), expand(TWO_SCORES)
+    for run in runs:
+        leave(TWO_SCORES, run, root / run.folder, rng)
+    rows = read_rows(TWO_SCORES, [root / run.folder for run in runs])
+    return TWO_SCORES, runs, root, tables(rows, baseline="cross_entropy", metrics=TWO_SCORES.metrics)
 
 
 def data(page: Path):
@@ -115,7 +141,8 @@ def test_reliability_on_the_page_is_that_of_the_bins(model, predictions):
 def test_the_verdict_says_both_axes_and_what_to_accept(model, predictions):
     assert model["verdict"][0] == str(audit(predictions))
     assert re.fullmatch(
-        r"Accept above 0\.9999999\d+: at most 1% errors on 6\.4% of inputs, at 95% confidence\.", model["verdict"][1]
+        r"Accept answers of at least 0\.9999999\d+: at most 1% errors on 6\.4% of inputs, at 95% confidence\.",
+        model["verdict"][1],
     )
 
 
@@ -145,8 +172,38 @@ def test_a_promise_that_cannot_be_kept_is_not_made(tmp_path):
     audit_page({"few": few}, {"few": audit(few)}, tmp_path / "few.html")
     [found] = data(tmp_path / "few.html")["models"]
     assert found["verdict"][1].startswith("No threshold promises at most 1% errors: even without an error")
+    assert found["tiles"][-1] == {
+        "title": "inputs at ≤ 1% errors",
+        "text": "none",
+        "under": "nothing can be promised at 95 % confidence",
+    }
     assert found["decisions"]["start"] == 2
     assert found["decisions"]["kept"] == [1, 2, 3]
+
+
+def test_who_takes_the_threshold_of_a_step_accepts_what_it_counts(model, predictions):
+    confidence, steps = predictions.outcomes().confidence, model["decisions"]
+    for threshold, kept in zip(steps["threshold"][:-1], steps["kept"][:-1], strict=True):
+        assert int((confidence >= float(threshold)).sum()) == kept
+    for row in (row for row in model["promises"]["rows"] if row[2]["text"]):
+        assert f"{(confidence >= float(row[1]['text'])).double().mean():.2%}" == row[2]["text"]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "shortest"),
+    [
+        (0.98391, 0.98417, "0.984"),
+        (0.28, 0.29, "0.29"),
+        (nextafter(0.9, 0), 0.9, "0.9"),
+        (nextafter(1, 0), 1.0, "1"),
+        (-0.2, -0.1, "-0.1"),
+        (-0.3, 0.0, "0"),
+        (120.0, 180.0, "180"),
+        (0.9, nextafter(0.9, 1), "0.9000000000000001"),
+    ],
+)
+def test_a_threshold_is_the_shortest_number_between_two_scores(lower, upper, shortest):
+    assert between(lower, upper) == shortest
 
 
 def test_each_step_of_the_slider_counts_what_it_accepts(model, predictions):
@@ -159,6 +216,17 @@ def test_each_step_of_the_slider_counts_what_it_accepts(model, predictions):
     assert (steps["threshold"][-1], steps["kept"][-1], steps["wrong"][-1]) == ("anything", 10_000, 2_410)
     bounds = risk_bound(steps["wrong"], steps["kept"], 0.95)
     assert steps["bound"] == pytest.approx(bounds.tolist(), rel=1e-4)
+
+
+def test_the_bound_of_the_curve_is_above_it_and_at_each_tie_that_of_the_slider(tmp_path):
+    rng = np.random.default_rng(0)
+    tied = Outcomes.from_scores(rng.integers(1, 4, 600) / 4, rng.random(600) < 0.7)
+    audit_page({"tied": tied}, {"tied": audit(tied, draws=10)}, tmp_path / "tied.html")
+    [found] = data(tmp_path / "tied.html")["models"]
+    curve, steps = found["selective"], found["decisions"]
+    assert np.all(np.array(steps["boundOfCurve"]) > curve["risk"])
+    coverage = np.array(steps["kept"]) / 600
+    assert steps["bound"] == pytest.approx(np.interp(coverage, curve["coverage"], steps["boundOfCurve"]), rel=1e-3)
 
 
 def test_every_promise_is_a_step_of_the_slider(model, predictions):
@@ -237,7 +305,7 @@ def test_a_mere_score_has_no_reliability(tmp_path):
     [found] = data(tmp_path / "energy.html")["models"]
     assert found["reliability"] is None
     assert found["positive"] is None
-    assert found["decisions"]["threshold"] == ["4.75", "-0.5", "anything"]
+    assert found["decisions"]["threshold"] == ["7", "2", "anything"]
     assert [tile["title"] for tile in found["tiles"]][:2] == ["accuracy", "ranking of errors (AUROC)"]
 
 
@@ -473,6 +541,11 @@ def test_the_audit_page_draws_everything(opened):
     assert len(all_texts(driver, "#trust .reliability .barlayer .point")) > 30
 
 
+def test_shares_of_wrong_answers_are_not_negative(opened):
+    ticks = all_texts(opened("audit"), "#trust .densities .ytick")
+    assert ticks == ["10%", "0%", "10%", "20%", "30%", "40%", "50%", "60%"]
+
+
 def test_the_slider_moves_the_counts_and_the_confusion(opened):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -561,6 +634,29 @@ def test_the_study_page_draws_everything(opened):
     assert len(all_texts(driver, "#map .scatterlayer .point")) == 9 + 15
     assert len(all_texts(driver, "#curves .scatterlayer .js-line")) == 3 + 3
     assert all_texts(driver, "#runs a")[1:3] == ["0", "1"]
+
+
+def test_each_score_has_its_numbers_under_their_metrics(opened, folder):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    rows = read_rows(TWO_SCORES, [folder / "scored" / run.folder for run in expand(TWO_SCORES)]).to_pylist()
+
+    def expected(score: str, metric: str) -> str:
+        at = {"score": score, "metric": metric, "method": "cross_entropy", "split": "test"}
+        seeds = [100 * row["value"] for row in rows if all(row[key] == value for key, value in at.items())]
+        return f"{mean(seeds):.2f}±{stdev(seeds):.2f}" if seeds else "–"
+
+    driver = opened("scores")
+    for score, there in (("max_probability", 4), ("energy", 3)):
+        assert shown(driver, "#view h2") == f"digits, mlp, test, score {score}"
+        heads, cells = all_texts(driver, "#view th"), all_texts(driver, "#view tbody tr:first-child td")
+        found = dict(zip([head.split()[0] for head in heads], [cell.split()[0] for cell in cells], strict=True))
+        for metric in ("temperature", "accuracy", "ece", "auroc"):
+            assert found[metric] == expected(score, metric)
+        assert sum(text != "–" for text in cells[1:]) == there
+        driver.find_element(By.ID, "setting").send_keys(Keys.ARROW_DOWN)
+    assert driver.execute_script("return document.querySelector('#map').hidden"), "the energy has no calibration error"
 
 
 def test_methods_are_sorted_by_a_metric(opened):

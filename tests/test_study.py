@@ -16,13 +16,14 @@ from threading import Thread
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from assay import files
 from assay.arrays import InputError
 from assay.calibrators import temperature
-from assay.cli_study import report_command
+from assay.cli_study import clean_command, report_command, tune_command
 from assay.metrics import evaluate
 from assay.study import (
     Study,
@@ -37,9 +38,12 @@ from assay.study import (
     rows_file,
     run_local,
     run_ray,
+    state,
     try_out,
     tune,
+    why,
 )
+from assay.study._engine import remember
 from assay.study._tuning import _chosen
 from assay.training._recording import Recorder
 
@@ -110,6 +114,16 @@ def test_a_run_has_the_values_it_names():
         ('record = { figurez = ["ece"] }', "unknown key 'figurez'; did you mean 'figures'?"),
         ('published = ["000/9"]', "unknown published table '000/9'"),
         ('extends = "s.toml"', "extends itself"),
+        ("extends = 3", "extends must name a file, got 3"),
+        ("seeds = [-1]", "seeds"),
+        ('calibrators = ["none", { calibrator = "none" }]', "none stands twice"),
+        ('calibrators = ["temperature", { calibrator = "temperature" }]', "temperature stands twice"),
+        ('scores = ["energy", { score = "energy" }]', "energy stands twice"),
+        ('calibrators = [{ calibrator = "temperature_ece", step = 0.0 }]', "temperature_ece,step=0.0"),
+        ('calibrators = ["temperature"]\nscores = ["trust_score"]', 'name "none" among the calibrators'),
+        ('scores = ["energy"]\nmetrics = ["ece"]', "only rank, and none of ece is of a ranking"),
+        ('calibrators = ["none"]\nmetrics = ["temperature"]', "none of none has a temperature"),
+        ('shifts = ["cifar10_c/fog_1"]', "it is read from CIFAR-10-C/ in the folder that ASSAY_DATA names"),
     ],
 )
 def test_a_bad_study_fails_before_anything_runs(text, says, tmp_path):
@@ -120,6 +134,65 @@ def test_a_bad_study_fails_before_anything_runs(text, says, tmp_path):
         check(read_study(tmp_path / "s.toml"))
     assert says in str(problem.value)
     assert "\n" not in str(problem.value)
+
+
+def test_runs_of_other_data_are_not_taken_for_these(tmp_path, monkeypatch):
+    plain = {"recipes": ["cross_entropy"], "calibrators": ["none"], "seeds": [0]}
+    study = small(data=["parquet"], n_train=[None], held_out=10, **plain)
+    generator = np.random.default_rng(0)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for split in ("train", "test"):
+            table = {"x": list(generator.normal(size=(60, 3)).astype(np.float32)), "label": np.arange(60) % 2}
+            pq.write_table(pa.table(table), tmp_path / folder / f"{split}.parquet")
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "a"))
+    execute(study, expand(study)[0], tmp_path / "runs")
+    assert check(study, root=tmp_path / "runs")
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "b"))
+    with pytest.raises(InputError, match="was trained on other samples than parquet has now"):
+        check(study, root=tmp_path / "runs")
+
+
+def test_a_failure_of_one_study_is_none_of_another(finished, tmp_path, capsys):
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    other, third = small(metrics=["mce"]), small(metrics=["oe"])
+    folder = root / expand(other)[0].folder
+    remember(other, folder, "exit code 1")
+    assert [state(study, folder) for study in (small(), other, third)] == ["done", "failed", "begun"]
+    assert why(folder).startswith("exit code 1")
+    (tmp_path / "s.toml").write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in SMALL.items()))
+    (tmp_path / "other.toml").write_text('extends = "s.toml"\nmetrics = ["mce"]\n')
+    clean_command(tmp_path / "other.toml", out=root, failed_only=True)
+    assert "0 runs deleted" in capsys.readouterr().out
+    assert [state(study, folder) for study in (small(), other)] == ["done", "begun"]
+    (folder / "done").unlink()
+    remember(other, folder, "killed")  # in training, which is the same for all
+    assert [state(study, folder) for study in (small(), other, third)] == ["done", "failed", "failed"]
+    clean_command(tmp_path / "s.toml", out=root)
+    assert "4 runs deleted" in capsys.readouterr().out
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("flag", ["to", "html"])
+def test_a_study_is_not_written_over(finished, tmp_path, flag):
+    file = tmp_path / "s.toml"
+    file.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in SMALL.items()))
+    before = file.read_text()
+    with pytest.raises(InputError, match="a name of its own"):
+        report_command(file, out=finished, **{flag: file})
+    with pytest.raises(InputError, match="a name of its own"):
+        tune_command(file, to=file)
+    assert file.read_text() == before
+
+
+def test_what_a_table_is_without_is_written_with_it(finished, tmp_path):
+    file = tmp_path / "s.toml"
+    wider = {**SMALL, "seeds": [0, 1, 2]}
+    file.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in wider.items()))
+    for ending in ("md", "tex"):
+        report_command(file, out=finished, to=tmp_path / f"t.{ending}")
+        assert "2 of 6 runs are not done and left out" in (tmp_path / f"t.{ending}").read_text()
 
 
 def test_a_study_extends_another(tmp_path):

@@ -11,10 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
+from rich.table import Table as Grid
 from scipy import stats
 
 from assay import published
-from assay.report.tables import as_csv, grid, latex, markdown
+from assay.report.page._verdict import best
+from assay.report.tables import as_csv, grids, latex, legend, markdown
+from assay.report.tables import ranks as ranks_shown
 from assay.study import (
     Study,
     Summary,
@@ -201,8 +204,25 @@ def test_a_table_shows_the_papers_figure_and_the_difference():
     assert f"{paper},{figure.sd},{ours - paper},000,2" in as_csv([table])
 
 
-def test_the_terminal_shows_every_name_and_number_in_80_columns():
-    metrics = ["accuracy", "ece", "auroc", "aurc", "e_aurc"]
+def printed(*shown: Grid, width: int) -> str:
+    console = Console(width=width, record=True, file=StringIO())
+    console.print(*shown)
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_terminal_shows_every_name_and_number_whatever_its_width(width: int):
+    metrics = [
+        "accuracy",
+        "ece",
+        "auroc",
+        "aurc",
+        "e_aurc",
+        "aupr_success",
+        "fpr95",
+        "nll_calibration",
+        "classwise_ece",
+    ]
     cells = {
         (method, calibrator, metric): [0.123, 0.456]
         for method in ("cross_entropy", "label_smoothing")
@@ -210,8 +230,59 @@ def test_the_terminal_shows_every_name_and_number_in_80_columns():
         for metric in metrics
     }
     [table] = tables(rows(cells), baseline="cross_entropy", metrics=metrics)
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(grid(table))
-    shown = console.export_text()
+    parts = grids(table, width=width)
+    shown = printed(*parts, width=width)
     assert "…" not in shown
-    assert all(word in shown for word in ("label_smoothing", "  temperature_sb_ece_lb", "28.95", "289.50", "±23.55"))
+    assert shown.count("label_smoothing") == shown.count("cross_entropy") == len(parts)
+    assert all(shown.count(metric) >= 1 for metric in metrics)
+    assert all(word in shown for word in ("  temperature_sb_ece_lb", "28.95", "289.50", "±23.55"))
+    assert (len(parts) == 1) == (width == 200)
+    ranked = printed(*ranks_shown([table, table], width=width), width=width)
+    assert "…" not in ranked
+    assert all(ranked.count(metric) >= 1 for metric in metrics)
+
+
+def test_a_cell_of_fewer_seeds_says_so():
+    cells = {("a", "none", "ece"): [0.1, 0.2, 0.3], ("b", "none", "ece"): [0.1, 0.2]}
+    [table] = tables(rows(cells), baseline="a", metrics=["ece"])
+    assert markdown(table).count("(n=2)") == latex(table).count("(n=2)") == 1
+    assert printed(*grids(table), width=80).count("n=2") == 1
+
+
+def test_the_legend_names_the_test():
+    [table] = tables(EXAMPLE, baseline="base", metrics=["ece"])
+    assert "Welch's t-test, p < 0.05)" in legend(table)
+    [table] = tables(EXAMPLE, baseline="base", metrics=["ece"], test=paired, level=0.01, corrected=True)
+    assert "t-test paired by seed, p < 0.01 by Holm" in legend(table)
+    assert legend(table) in latex(table)
+
+
+def test_all_that_equal_the_best_are_best_but_a_bound_is_not():
+    cells = {
+        ("a", "none", "accuracy"): [0.8, 0.7],
+        ("a", "temperature", "accuracy"): [0.8, 0.7],
+        ("b", "none", "accuracy"): [0.7, 0.7],
+        ("b", "temperature_optimal_on_test,step=0.1", "accuracy"): [0.9, 0.9],
+    }
+    found = tables(rows(cells), baseline="a", metrics=["accuracy"])
+    assert [line.cells["accuracy"].best for line in found[0].lines] == [True, True, False, False]
+    ranked = mean_ranks(found)
+    assert {pair: place["accuracy"] for pair, place in ranked.items()} == {
+        ("a", "none"): 1.5,
+        ("a", "temperature"): 1.5,
+        ("b", "none"): 3.0,
+    }
+    assert best(found[0], found[0].lines, "accuracy").name == "a"
+
+
+def test_what_is_undefined_leaves_the_ranks_of_the_others():
+    found = ranks(np.array([0.9, np.nan, 0.8]), higher_is_better=True)
+    assert found[[0, 2]].tolist() == [1, 2]
+    assert np.isnan(found[1])
+
+
+def test_the_verdict_is_by_the_test_of_the_table():
+    cells = {("a", "none", "ece"): [0.10, 0.20, 0.30], ("b", "none", "ece"): [0.11, 0.21, 0.311]}
+    for test, word in ((welch, "not clearly ahead"), (paired, "clearly ahead")):
+        [table] = tables(rows(cells), baseline="a", metrics=["ece"], test=test)
+        assert best(table, table.lines, "ece").lead == word

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -113,6 +113,16 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:
+    """Refuse to write over what is read, or two things to one file."""
+    taken = {path.resolve() for path in reading if path is not None}
+    for path in written:
+        if path is not None:
+            if path.resolve() in taken:
+                raise InputError(f"{path} is read or written already; give what is written a name of its own")
+            taken.add(path.resolve())
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:

@@ -1,6 +1,7 @@
 """Optimizers, weight averaging and learning-rate schedules, each usable alone in anybody's loop."""
 
 from assay.optim._averaging import WeightAverage, ema, recompute_batch_norm, swa
+from assay.optim._modes import modes_kept
 from assay.optim._sam import SAM, frozen_statistics
 from assay.optim._schedules import (
     Schedule,
@@ -25,6 +26,7 @@ __all__ = [
     "ema",
     "frozen_statistics",
     "linear_to_swa",
+    "modes_kept",
     "multistep",
     "recompute_batch_norm",
     "swa",

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from assay.optim._modes import modes_kept
+
 
 class WeightAverage:
     """A running average of a model's parameters; the model itself is not touched until `copy_to`.
@@ -83,21 +85,19 @@ def recompute_batch_norm(model: nn.Module, batches: Iterable[Tensor]) -> None:
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
     if not norms:
         return
-    momenta, modes = [m.momentum for m in norms], {m: m.training for m in model.modules()}
-    seen = 0
-    model.train()
+    momenta, seen = [m.momentum for m in norms], 0
     try:
-        for x in batches:
-            for m in norms:
-                if not seen:
-                    m.reset_running_stats()
-                m.momentum = len(x) / (seen + len(x))
-            model(x)
-            seen += len(x)
+        with modes_kept(model):
+            model.train()
+            for x in batches:
+                for m in norms:
+                    if not seen:
+                        m.reset_running_stats()
+                    m.momentum = len(x) / (seen + len(x))
+                model(x)
+                seen += len(x)
     finally:
         for m, momentum in zip(norms, momenta, strict=True):
             m.momentum = momentum
-        for module, training in modes.items():
-            module.training = training
     if not seen:
         raise ValueError("no batch to recompute BatchNorm's statistics from; an iterator gives its batches only once")

@@ -94,14 +94,18 @@ class Selective:
 def selective(r: Ranking) -> Selective:
     """Risk at each coverage, thinned; no order of the answers has fewer errors among the accepted than the optimum.
 
-    It starts at one sample: of answers that are tied at the top any part has the risk of the whole, on average.
+    Of tied answers a part has its share of their errors, on average over their orders, so the curve bends between the
+    ends of a tie; the optimum leaves 0 where the right answers end.
     """
-    curve = metrics.risk_coverage(r)
-    some, risks = np.append(1 / r.n, curve.coverage), np.append(curve.risk[0], curve.risk)
-    right = 1 - r.n_wrong / r.n
-    rows = thin(some, risks)
-    coverage = some[rows]
-    return Selective(coverage, risks[rows], np.maximum(1 - right / coverage, 0))
+    right = r.n - r.n_wrong
+    kept = np.union1d(r.kept[1:], np.linspace(1, r.n, POINTS).round())
+    rows = thin(kept / r.n, _risk(r, kept), POINTS - 1)
+    kept = np.union1d(kept[rows], max(right, 1))
+    return Selective(kept / r.n, _risk(r, kept), np.maximum(1 - right / kept, 0))
+
+
+def _risk(r: Ranking, kept: Floats) -> Floats:
+    return np.interp(kept, r.kept, r.wrong) / kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +147,9 @@ def precision_of_wrong(r: Ranking) -> PrecisionRecall:
 
 
 def _precision(positive: str, found: Floats, taken: Floats, average: float) -> PrecisionRecall:
-    recall, precision = found / found[-1] if found[-1] else np.full(len(found), np.nan), found / taken
+    """It starts at none taken: of answers that are tied at the top any part has the precision of the whole."""
+    precision, found = np.append(found[0] / taken[0], found / taken), np.append(0.0, found)
+    recall = found / found[-1] if found[-1] else np.full(len(found), np.nan)
     rows = thin(recall, precision)
     return PrecisionRecall(positive, recall[rows], precision[rows], average, float(found[-1] / taken[-1]))
 

@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
-from assay.study import Cell, Line, Table, better, mean_ranks
+from assay.study import Cell, Line, Table, better, mean_ranks, paired, welch
 
 ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
 MARKS = {"better": "▲", "worse": "▼", "": ""}
@@ -19,6 +19,7 @@ SCALES = {
     "aurc": 1000.0,
     "e_aurc": 1000.0,
     "augrc": 1000.0,
+    "brier": 1.0,
     "nll": 1.0,
     "nll_calibration": 1.0,
     "nll_refinement": 1.0,
@@ -29,6 +30,9 @@ DIGITS = {1000.0: 2, 1.0: 3, 100.0: 2}
 UNITS = {1000.0: " x10³", 1.0: "", 100.0: " %"}
 Bold = Literal["best", "worse"]
 BOLD = {"best": "best", "worse": "significantly worse, as in seed 001"}
+TESTS: dict[object, str] = {welch: "Welch's t-test", paired: "t-test paired by seed"}
+NAME, LONGEST = 16, 36  # least and most columns of the terminal for the names of methods
+GAP, EDGES = 3, 2  # columns of the terminal between two of a table, and around it
 
 
 def scale(metric: str) -> float:
@@ -60,7 +64,8 @@ def printed(metric: str, cell: Cell) -> str:
 
 def legend(table: Table, bold: Bold = "best") -> str:
     """What the marks mean, in a line."""
-    marks = f"against {table.baseline}: ▲ significantly better, ▼ worse"
+    how = f"{TESTS[table.test]}, p < {table.level:g}{' by Holm' if table.corrected else ''}"
+    marks = f"against {table.baseline}, and its calibrators against none, ▲ significantly better, ▼ worse ({how})"
     last = "; under it a paper's figure, and ours less it" if _has_published(table) else ""
     return f"mean ± sd over seeds; {marks}; bold: {BOLD[bold]}{last}"
 
@@ -72,23 +77,62 @@ def title(table: Table) -> str:
     return ", ".join([*plain, *rest])
 
 
-def grid(table: Table, bold: Bold = "best") -> Grid:
-    """For the terminal, five metrics in 80 columns; `legend` says what the marks mean."""
-    found = Grid(box=SIMPLE_HEAD, pad_edge=False, title=title(table), title_justify="left")
-    found.add_column("method\n  calibrator", overflow="fold")
-    for metric in table.metrics:
-        found.add_column(heading(metric).replace(" ", "\n", 1), justify="right", no_wrap=True)
-    last = ""
-    for line in table.lines:
-        if line.method != last:
-            found.add_section()
-            found.add_row(Text(line.method, "bold"))
-        found.add_row(f"  {line.calibrator}", *(_text(metric, line, bold) for metric in table.metrics))
-        last = line.method
-    return found
+Row = tuple[str, str, list[Text]]  # method, calibrator, cells
 
 
-def _text(metric: str, line: Line, bold: Bold) -> Text:
+def grids(table: Table, bold: Bold = "best", *, width: int = 80) -> list[Grid]:
+    """For the terminal, as many metrics in each as its width allows; `legend` says what the marks mean."""
+    heads = [heading(metric).replace(" ", "\n", 1) for metric in table.metrics]
+    rows = [
+        (line.method, line.calibrator, [_text(metric, line, bold, table.seeds) for metric in table.metrics])
+        for line in table.lines
+    ]
+    return _abreast(title(table), heads, rows, width)
+
+
+def _abreast(title: str, heads: list[str], rows: list[Row], width: int) -> list[Grid]:
+    """Columns side by side, in as many grids as it takes; in each the method above its calibrators."""
+    names = [len(method) for method, _, _ in rows] + [len(calibrator) + 2 for _, calibrator, _ in rows]
+    name = min(max(NAME, *names), LONGEST)
+    widths = [
+        GAP + max(len(part) for text in [head, *(cells[j].plain for *_, cells in rows)] for part in text.split("\n"))
+        for j, head in enumerate(heads)
+    ]
+    grids: list[Grid] = []
+    for columns in _packed(widths, width - name - EDGES):
+        found = Grid(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+        found.add_column("method\n  calibrator", overflow="fold", min_width=name, max_width=name)
+        for j in columns:
+            found.add_column(heads[j], justify="right", no_wrap=True)
+        last = ""
+        for method, calibrator, cells in rows:
+            if method != last:
+                found.add_section()
+                found.add_row(Text(method, "bold"))
+            found.add_row(f"  {calibrator}", *(cells[j] for j in columns))
+            last = method
+        grids.append(found)
+    return grids
+
+
+def _packed(widths: list[int], most: int) -> list[list[int]]:
+    """Neighbors together while they are no wider than that.
+
+    >>> _packed([3, 3, 3, 9], 7)
+    [[0, 1], [2], [3]]
+    """
+    packed: list[list[int]] = []
+    room = 0
+    for j, width in enumerate(widths):
+        if not packed or width > room:
+            packed.append([])
+            room = most
+        packed[-1].append(j)
+        room -= width
+    return packed
+
+
+def _text(metric: str, line: Line, bold: Bold, seeds: int) -> Text:
     """The mean with its mark, under it the standard deviation and, where there is one, a paper's figure."""
     cell = line.cells.get(metric)
     if cell is None:
@@ -98,9 +142,15 @@ def _text(metric: str, line: Line, bold: Bold) -> Text:
     shown = Text(mean + (MARKS[cell.word] or " "), f"{'bold ' if _emphasized(cell, bold) else ''}{color}".strip())
     if sd:
         shown.append(f"\n{sign}{sd} ", "dim not bold")
+    if cell.summary.n < seeds:
+        shown.append(f"\n{_of_fewer(cell, seeds)} ", "yellow not bold")
     for part in printed(metric, cell).split():
         shown.append(f"\n{part} ", "blue not bold")
     return shown
+
+
+def _of_fewer(cell: Cell, seeds: int) -> str:
+    return f"n={cell.summary.n}" if cell.summary.n < seeds else ""
 
 
 def _emphasized(cell: Cell, bold: Bold) -> bool:
@@ -111,18 +161,12 @@ def _has_published(table: Table) -> bool:
     return any(cell.published for line in table.lines for cell in line.cells.values())
 
 
-def ranks(tables: list[Table]) -> Grid:
+def ranks(tables: list[Table], *, width: int = 80) -> list[Grid]:
     """For the terminal, the mean rank of each method over several tables."""
-    found = Grid(
-        box=SIMPLE_HEAD, pad_edge=False, title=f"mean rank in {len(tables)} tables, 1 the best", title_justify="left"
-    )
     places = mean_ranks(tables)
     metrics = [metric for metric in tables[0].metrics if all(metric in ranks for ranks in places.values())]
-    for head in ("method", "calibrator", *metrics):
-        found.add_column(head, overflow="fold")
-    for (method, calibrator), place in places.items():
-        found.add_row(method, calibrator, *(f"{place[metric]:.1f}" for metric in metrics))
-    return found
+    rows = [(*pair, [Text(f"{place[metric]:.1f}") for metric in metrics]) for pair, place in places.items()]
+    return _abreast(f"mean rank in {len(tables)} tables, 1 the best", metrics, rows, width)
 
 
 def markdown(table: Table, bold: Bold = "best") -> str:
@@ -130,7 +174,7 @@ def markdown(table: Table, bold: Bold = "best") -> str:
     head = ["method", "calibrator", *map(heading, table.metrics)]
     lines = [f"**{title(table)}**", "", _piped(head), _piped(["---", "---", *("---:" for _ in table.metrics)])]
     for line in table.lines:
-        cells = [_plain(metric, line, "**", "**", "<br>", bold) for metric in table.metrics]
+        cells = [_plain(metric, line, "**", "**", "<br>", bold, table.seeds) for metric in table.metrics]
         lines.append(_piped([line.method, line.calibrator, *cells]))
     return "\n".join([*lines, "", legend(table, bold)]) + "\n"
 
@@ -139,13 +183,14 @@ def _piped(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _plain(metric: str, line: Line, before: str, after: str, newline: str, bold: Bold) -> str:
+def _plain(metric: str, line: Line, before: str, after: str, newline: str, bold: Bold, seeds: int) -> str:
     cell = line.cells.get(metric)
     if cell is None:
         return "–"
     shown = number(metric, cell)
     marked = f"{before}{shown}{after}" if _emphasized(cell, bold) else shown
-    mark = f" {MARKS[cell.word]}" if cell.word else ""
+    few = _of_fewer(cell, seeds)
+    mark = (f" {MARKS[cell.word]}" if cell.word else "") + (f" ({few})" if few else "")
     return f"{marked}{mark}{newline}{printed(metric, cell)}" if cell.published else marked + mark
 
 
@@ -165,22 +210,23 @@ LATEX = {
 
 
 def latex(table: Table, bold: Bold = "best") -> str:
-    """A booktabs table; needs the packages booktabs and amssymb."""
+    """A booktabs table under a comment that says what it is; needs the packages booktabs and amssymb."""
     head = [_escaped(cell) for cell in ("method", "calibrator", *map(heading, table.metrics))]
     rows = []
     for line in table.lines:
         cells = [_escaped(line.method), _escaped(line.calibrator)]
-        cells += [_latex_cell(metric, line, bold) for metric in table.metrics]
+        cells += [_latex_cell(metric, line, bold, table.seeds) for metric in table.metrics]
         rows.append(" & ".join(cells) + r" \\")
     body = "\n".join(rows)
     return (
+        f"% {title(table)}\n% {legend(table, bold)}\n"
         f"\\begin{{tabular}}{{ll{'r' * len(table.metrics)}}}\n\\toprule\n{' & '.join(head)} \\\\\n\\midrule\n"
         f"{body}\n\\bottomrule\n\\end{{tabular}}\n"
     )
 
 
-def _latex_cell(metric: str, line: Line, bold: Bold) -> str:
-    shown = _escaped(_plain(metric, line, "\x01", "\x02", "\x03", bold))
+def _latex_cell(metric: str, line: Line, bold: Bold, seeds: int) -> str:
+    shown = _escaped(_plain(metric, line, "\x01", "\x02", "\x03", bold, seeds))
     ours, _, paper = shown.replace("\x01", r"\textbf{").replace("\x02", "}").partition("\x03")
     return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours} \\ {paper}\end{{tabular}}" if paper else ours
 
@@ -197,7 +243,7 @@ def as_csv(tables: list[Table]) -> str:
     writer = csv.writer(out)
     axes = list(tables[0].point) if tables else []
     ours = ["mean", "sd", "sem", "n", "p_value", "against_baseline"]
-    papers = ["published", "published_sd", "difference", "seed", "table"]
+    papers = ["published", "published_sd", "difference", "paper", "table"]
     writer.writerow([*axes, "method", "calibrator", "metric", *ours, *papers])
     for table in tables:
         for line in table.lines:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import torch
 
 from assay.arrays import InputError
 from assay.data import Cut, Facts, Samples, Splits, load, samples
 from assay.data.corruptions import shifts
+from assay.metrics import evaluate
 from assay.networks import network
+from assay.predictions import Outcomes
+from assay.study._corrections import UNCHANGED
 from assay.study._run import Run, expand
-from assay.study._study import Study
-from assay.training import NOTHING, Hardware, fitting, initialized, train
+from assay.study._scores import LEARNED
+from assay.study._study import PLAIN, TEMPERATURE, Study
+from assay.training import NOTHING, Hardware, described_splits, fitting, initialized, train
 
+OF_ANY_SCORE = evaluate(Outcomes.from_scores([0.0, 1.0], [False, True], is_probability=False))  # also no probability
 FEW = 8  # samples of a step that is a trial
 SHAPES = {  # classes, side of the images
     "cifar10": (10, 32),
@@ -24,13 +32,37 @@ SHAPES = {  # classes, side of the images
     "imagenet": (1000, 224),
 }
 
+PLACES = {  # of test sets under shift that are read
+    "cifar10_c": "CIFAR-10-C",
+    "cifar10_1": "CIFAR-10.1",
+    "cifar10_2": "CIFAR-10.2",
+    "cifar100_c": "CIFAR-100-C",
+    "imagenet_v2": "imagenetv2-<form>-format-val",
+}
 
-def check(study: Study, *, only: str = "*") -> list[Run]:
-    """The runs whose folder fits the pattern, once data are found, networks fit them and recipes can be built."""
+
+def check(study: Study, *, only: str = "*", root: Path | None = None) -> list[Run]:
+    """The runs whose folder fits the pattern, once data are found, networks fit them and recipes can be built.
+
+    What lies under `root` of these runs must have been trained on these very data.
+    """
     runs = _buildable(study, only)
     for data, cut in _cuts(runs):
-        _check_fit(study, data, load(data, cut=cut))
+        splits = load(data, cut=cut)
+        _check_sizes(study, data, splits)
+        _check_fit(study, data, splits)
+        if root is not None:
+            here = [root / run.folder for run in runs if (run.data, Cut(run.held_out, run.n_train)) == (data, cut)]
+            _refuse_other_data(here, data, splits)
     return runs
+
+
+def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
+    there = [folder for folder in folders if (folder / "run.json").is_file()]
+    described = described_splits(splits) if there else {}
+    for folder in there:
+        if json.loads((folder / "run.json").read_text())["data"] != described:
+            raise InputError(f"{folder} was trained on other samples than {data} has now; name another folder by --out")
 
 
 def try_out(study: Study) -> Iterator[str]:
@@ -47,10 +79,11 @@ def try_out(study: Study) -> Iterator[str]:
             if data not in SHAPES:
                 continue
             splits = _noise(*SHAPES[data])
-        try:
-            _check_fit(study, data, splits)
-        except InputError as problem:
-            yield str(problem)
+        else:
+            yield from _wrong(partial(_check_sizes, study, data, splits))
+        unfit = list(_wrong(partial(_check_fit, study, data, splits)))
+        if unfit:
+            yield from unfit
             continue
         for run in {run.method: run for run in reversed(runs) if run.data == data}.values():
             try:
@@ -59,14 +92,35 @@ def try_out(study: Study) -> Iterator[str]:
                 yield f"{run.method} on {data}: {problem}"
 
 
+def _wrong(checked: Callable[[], None]) -> Iterator[str]:
+    try:
+        checked()
+    except InputError as problem:
+        yield str(problem)
+
+
 def _buildable(study: Study, only: str = "*") -> list[Run]:
     runs = expand(study)
     if not any(run.method == (study.baseline or runs[0].method) for run in runs):
         methods = ", ".join(dict.fromkeys(run.method for run in runs))
         raise InputError(f"the baseline '{study.baseline}' is none of the methods: {methods}")
+    _refuse_unmeasured(study)
     for run in {(run.recipe, run.values): run for run in runs}.values():
         run.record.refuse_beyond(run.built_recipe().epochs)
     return expand(study, only=only)
+
+
+def _refuse_unmeasured(study: Study) -> None:
+    """Scores and metrics that would leave no number."""
+    names = [score.name for score in study.scores_in_full]
+    calibrators = [calibrator.name for calibrator in study.corrections]
+    learned = [name for name in names if name in LEARNED]
+    if learned and UNCHANGED not in calibrators:
+        raise InputError(f'{learned[0]} is the same whatever the calibrator; name "{UNCHANGED}" among the calibrators')
+    if PLAIN not in names and not set(study.metrics) & set(OF_ANY_SCORE):
+        raise InputError(f"{', '.join(names)} only rank, and none of {', '.join(study.metrics)} is of a ranking")
+    if study.metrics == [TEMPERATURE] and not any(TEMPERATURE in name for name in calibrators):
+        raise InputError(f"none of {', '.join(calibrators)} has a temperature")
 
 
 def _cuts(runs: list[Run]) -> list[tuple[str, Cut]]:
@@ -75,14 +129,22 @@ def _cuts(runs: list[Run]) -> list[tuple[str, Cut]]:
     return [(data, Cut(held_out, n_train)) for data, held_out, n_train in found]
 
 
-def _check_fit(study: Study, data: str, splits: Splits) -> None:
+def _check_sizes(study: Study, data: str, splits: Splits) -> None:
     most = max(size or 0 for size in study.held_out_sizes)
     if most > len(splits.held_out):
         raise InputError(f"calibrators cannot be given {most} samples: {data} has {len(splits.held_out)} held out")
     missing = [shift for shift in study.shifts if shift not in splits.shifts]
     if missing:
-        there = ", ".join(list(splits.shifts)[:5])
-        raise InputError(f"{data} has no shift '{missing[0]}'; there are {there}, ... ({len(splits.shifts)} in all)")
+        raise InputError(f"{data} has no shift '{missing[0]}'; {_shifts_there(missing[0], list(splits.shifts))}")
+
+
+def _shifts_there(missing: str, names: list[str]) -> str:
+    if place := PLACES.get(missing.partition("/")[0]):
+        return f"it is read from {place}/ in the folder that ASSAY_DATA names"
+    return f"there are {', '.join(names[:5])}, ... ({len(names)} in all)" if names else "there is none"
+
+
+def _check_fit(study: Study, data: str, splits: Splits) -> None:
     for name in study.networks:
         fitting(name, splits.train, data, seed=0)
 

@@ -51,7 +51,7 @@ def _try(calibrator: Named, function: Callable[..., Map]) -> None:
     try:
         with catch_warnings(action="ignore"):
             function(Predictions.from_logits(logits, (logits + logits.flip(0)).argmax(1)), **values)
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, ArithmeticError) as problem:
         raise InputError(f"{calibrator}: {problem}") from problem
 
 

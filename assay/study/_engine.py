@@ -6,9 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from assay.files import replacing
-from assay.study._rows import has_rows
+from assay.study._execute import DONE
+from assay.study._rows import has_rows, rows_file
 from assay.study._run import Run
 from assay.study._study import Study
 
@@ -30,10 +32,10 @@ class Progress:
 
 def state(study: Study, folder: Path) -> str:
     """Of a run: done, failed, begun or waiting."""
-    if (folder / FAILED).is_file():
-        return "failed"
     if has_rows(study, folder):
         return "done"
+    if (said := failure(folder)) is not None and said.get("asked") in (None, rows_file(study)):
+        return "failed"
     return "begun" if folder.is_dir() else "waiting"
 
 
@@ -42,10 +44,27 @@ def not_done(study: Study, runs: Sequence[Run], root: Path) -> list[Run]:
     return [run for run in runs if not has_rows(study, root / run.folder)]
 
 
-def remember(folder: Path, how: str) -> None:
-    """Write down why a run failed: how it ended and the tail of its log."""
+def remember(study: Study, folder: Path, how: str) -> None:
+    """Write down why a run failed: how it ended, the tail of its log, and if it was trained what was asked of it."""
     log = folder / LOG
     tail = log.read_text(errors="replace").splitlines()[-TAIL:] if log.is_file() else []
     folder.mkdir(parents=True, exist_ok=True)
+    asked = rows_file(study) if (folder / DONE).is_file() else None
     with replacing(folder / FAILED) as stream:
-        stream.write(json.dumps({"ended": how, "log": tail}, indent=1).encode())
+        stream.write(json.dumps({"ended": how, "log": tail, "asked": asked}, indent=1).encode())
+
+
+def failure(folder: Path) -> dict[str, Any] | None:
+    """What is remembered of a run's failure; None where there is nothing, or it is not whole."""
+    try:
+        said = json.loads((folder / FAILED).read_text())
+    except (OSError, ValueError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def why(folder: Path) -> str:
+    """A failure in a line: how the run ended, and the last that its log says."""
+    said = failure(folder) or {}
+    last = next((line.strip() for line in reversed(said.get("log", [])) if line.strip()), "")
+    return ": ".join(part for part in (said.get("ended", ""), last) if part)

@@ -60,7 +60,7 @@ def run_local(
                     progress.done += 1
                 else:
                     progress.failed.append(run)
-                    remember(root / run.folder, _ended(process.exitcode))
+                    remember(study, root / run.folder, _ended(process.exitcode))
     finally:
         for process, _ in processes.values():  # what they have finished of their epochs is on disk
             process.terminate()
@@ -76,7 +76,7 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     folder = root / run.folder
     folder.mkdir(parents=True, exist_ok=True)
-    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
     torch.set_num_threads(threads)

@@ -87,7 +87,7 @@ def _run_all(
                 progress.done += 1
             else:
                 progress.failed.append(run)
-                remember(root / run.folder, how)
+                remember(study, root / run.folder, how)
     show(progress)
     return progress
 

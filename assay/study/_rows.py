@@ -13,6 +13,7 @@ import pyarrow as pa
 import torch
 
 from assay import files
+from assay.arrays import InputError
 from assay.files import replacing
 from assay.maps import Temperature, apply
 from assay.metrics import Floats, evaluate
@@ -45,6 +46,8 @@ def write_rows(study: Study, run: Run, folder: Path) -> None:
     if has_rows(study, folder):
         return
     found = with_means(_values(study, folder))
+    if not found:
+        raise InputError(f"of {', '.join(study.metrics)} nothing can be computed by the study's calibrators and scores")
     point = [getattr(run, name) for name in KEYS]
     columns = zip(*[(*point, *row) for row in found], strict=True)
     table = pa.table(

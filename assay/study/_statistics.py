@@ -99,8 +99,8 @@ def within_sem(values: Floats) -> float:
 
 
 def ranks(means: Floats, *, higher_is_better: bool) -> Floats:
-    """Rank of each method, 1 the best, ties sharing their mean rank."""
+    """Rank of each method, 1 the best, ties sharing their mean rank; nan of what is undefined, which does not count."""
     from scipy.stats import rankdata
 
-    found: Floats = rankdata(-means if higher_is_better else means)
+    found: Floats = rankdata(-means if higher_is_better else means, nan_policy="omit")
     return found

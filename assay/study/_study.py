@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -62,7 +63,7 @@ class Study(BaseModel):
     data: list[str] = Field(min_length=1)
     networks: list[str] = Field(min_length=1)
     recipes: list[Entry] = Field(min_length=1)
-    seeds: list[int] = Field(min_length=1)
+    seeds: list[NonNegativeInt] = Field(min_length=1)
     epochs: PositiveInt | None = None  # None: the recipe's own
     batch_size: PositiveInt | None = None
     augment: bool = True
@@ -103,12 +104,10 @@ class Study(BaseModel):
         """Scores with their values."""
         return each("score", self.scores)
 
-    @field_validator("data", "networks", "seeds", "calibrators", "scores", "metrics", "held_out_sizes", "shifts")
+    @field_validator("seeds", "metrics", "held_out_sizes", "shifts")
     @classmethod
     def _each_once(cls, entries: list[Any]) -> list[Any]:
-        for i, entry in enumerate(entries):
-            if entry in entries[:i]:
-                raise InputError(f"{entry} stands twice")
+        _refuse_twice(entries)
         return entries
 
     @field_validator("metrics")
@@ -125,8 +124,10 @@ class Study(BaseModel):
     @classmethod
     def _known_names(cls, entries: list[Any], info: ValidationInfo) -> list[Any]:
         kind, check = CHECKS[info.field_name or ""]
-        for named in each(kind, entries):
+        found = each(kind, entries)
+        for named in found:
             check(named)
+        _refuse_twice(found)
         return entries
 
 
@@ -149,7 +150,15 @@ def _content(file: Path, extending: tuple[Path, ...] = ()) -> dict[str, Any]:
     if file.resolve() in extending:
         raise InputError(f"{file}: extends itself")
     base = own.pop("extends", None)
+    if not isinstance(base, str | None):
+        raise InputError(f"{file}: extends must name a file, got {base}")
     return own if base is None else _content(file.parent / base, (*extending, file.resolve())) | own
+
+
+def _refuse_twice(entries: list[Any]) -> None:
+    for i, entry in enumerate(entries):
+        if entry in entries[:i]:
+            raise InputError(f"{entry} stands twice")
 
 
 def _first(problem: ValidationError) -> str:

@@ -58,6 +58,14 @@ class Table:
     metrics: tuple[str, ...]
     lines: tuple[Line, ...]
     baseline: str
+    test: Test = welch
+    level: float = 0.05
+    corrected: bool = False  # for the number of tests of a metric, by Holm
+
+    @property
+    def seeds(self) -> int:
+        """The most that a cell has."""
+        return max((cell.summary.n for line in self.lines for cell in line.cells.values()), default=0)
 
 
 def tables(
@@ -101,14 +109,15 @@ def tables(
             for (method, calibrator), line in compared.items()
         ]
         known = tuple(metric for metric in metrics if any(metric in line.cells for line in lines))
-        found.append(Table({POINT[i]: point[i] for i in varies}, known, tuple(lines), baseline))
+        at = {POINT[i]: point[i] for i in varies}
+        found.append(Table(at, known, tuple(lines), baseline, test, level, corrected))
     return found
 
 
 def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]]:
     """Of each method with a calibrator that stands in all tables, its mean rank in each metric; 1 is the best."""
     pairs = [{(line.method, line.calibrator): line for line in table.lines} for table in found]
-    common = [pair for pair in pairs[0] if all(pair in lines for lines in pairs)] if pairs else []
+    common = [pair for pair in pairs[0] if competes(pair[1]) and all(pair in lines for lines in pairs)] if pairs else []
     places: dict[tuple[str, str], dict[str, float]] = {pair: {} for pair in common}
     for metric in found[0].metrics if found else ():
         if better(metric) == "-" or any(metric not in lines[pair].cells for lines in pairs for pair in common):
@@ -118,6 +127,11 @@ def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]
         for pair, rank in zip(common, mean.tolist(), strict=True):
             places[pair][metric] = rank
     return places
+
+
+def competes(calibrator: str) -> bool:
+    """Whether a line of that calibrator may be the best: not where it was fitted on test, which is a bound."""
+    return calibrator.partition(",")[0] not in ON_TEST
 
 
 def better(metric: str) -> str:
@@ -171,16 +185,18 @@ def _compared(
             p.append(float("nan") if there is None else test(summary, there))
             difference.append(0.0 if there is None else summary.mean - there.mean)
         for pair, *numbers in zip(here, holm(p) if corrected else p, difference, strict=True):
-            found[pair][metric] = (numbers[0], numbers[1], pair == best)
+            found[pair][metric] = (numbers[0], numbers[1], pair in best)
     return found
 
 
-def _best(metric: str, summaries: dict[tuple[str, str], Summary]) -> tuple[str, str] | None:
-    means = {pair: summary.mean for pair, summary in summaries.items() if pair[1].partition(",")[0] not in ON_TEST}
+def _best(metric: str, summaries: dict[tuple[str, str], Summary]) -> set[tuple[str, str]]:
+    """Those of the best mean: several where a calibrator leaves the metric as it was."""
+    means = {pair: summary.mean for pair, summary in summaries.items() if competes(pair[1])}
     known = {pair: mean for pair, mean in means.items() if not isnan(mean)}
     if better(metric) == "-" or not known:
-        return None
-    return (max if better(metric) == "higher" else min)(known, key=lambda pair: known[pair])
+        return set()
+    highest = (max if better(metric) == "higher" else min)(known.values())
+    return {pair for pair, mean in known.items() if mean == highest}
 
 
 def _word(metric: str, difference: float) -> str:

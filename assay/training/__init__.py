@@ -1,6 +1,6 @@
 """Training: a recipe says how, one loop does it, and `predict` gives the predictions that all else works on."""
 
-from assay.training._configuration import versions
+from assay.training._configuration import described_splits, versions
 from assay.training._figures import FIGURES
 from assay.training._fitting import fitting
 from assay.training._folder import discard_unreadable, load_weights
@@ -27,6 +27,7 @@ __all__ = [
     "Trained",
     "averaged",
     "best",
+    "described_splits",
     "discard_unreadable",
     "fitting",
     "initialized",

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from assay.arrays import InputError
 from assay.data import Samples, batches
+from assay.optim import modes_kept
 from assay.predictions import Predictions
 
 
@@ -24,7 +25,8 @@ def predict(
     like = next(network.parameters(), torch.empty(0))
     logits: list[Tensor] = []
     entering: list[Tensor] = []
-    with _evaluating(network), _calls_of_linear(network, watched=features) as calls:
+    with modes_kept(network), _calls_of_linear(network, watched=features) as calls:
+        network.eval()
         for batch in batches(samples, batch_size, device=like.device, workers=workers):
             found = network(as_weights(batch.x, like))
             if not isinstance(found, Tensor) or found.ndim != 2:
@@ -47,7 +49,8 @@ def as_weights(x: Tensor, like: Tensor) -> Tensor:
 def last_linear(network: nn.Module, samples: Samples) -> nn.Linear:
     """The linear layer that such samples come to last, which of a classifier is the one that gives the logits."""
     like = next(network.parameters(), torch.empty(0))
-    with _evaluating(network), _calls_of_linear(network) as calls:
+    with modes_kept(network), _calls_of_linear(network) as calls:
+        network.eval()
         network(as_weights(next(batches(samples[torch.arange(1)], 1, device=like.device)).x, like))
     return _last(calls, network)[0]
 
@@ -75,15 +78,3 @@ def _calls_of_linear(network: nn.Module, *, watched: bool = True) -> Iterator[li
     finally:
         for hook in hooks:
             hook.remove()
-
-
-@contextmanager
-def _evaluating(network: nn.Module) -> Iterator[None]:
-    """Within it the network is in eval mode; each module's own mode comes back after."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training

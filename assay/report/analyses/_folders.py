@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.arrays import InputError
 from assay.metrics import Bins
 from assay.report.statistics import Reliability, reliability
 
@@ -39,5 +40,9 @@ def sample_columns(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def _content(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "history.json").read_text())
+    file = folder / "history.json"
+    try:
+        content: dict[str, Any] = json.loads(file.read_text())
+    except ValueError as problem:
+        raise InputError(f"{file}: is damaged: {problem}; delete the folder of the run and run it again") from problem
     return content

@@ -35,14 +35,16 @@ def recipe_and_values(method: str) -> tuple[str, dict[str, float]]:
 def corruption_and_severity(split: str) -> tuple[str | None, int | None]:
     """Of fog_3 or cifar10_c/fog_3 the kind and the severity; of test no kind, severity 0; of other shifts neither.
 
+    A kind that was read from a data set keeps its name: the same, made here, is another one.
+
     >>> corruption_and_severity("cifar10_c/fog_3"), corruption_and_severity("cifar10_1")
-    (('fog', 3), (None, None))
+    (('cifar10_c/fog', 3), (None, None))
     """
     if split == "test":
         return None, 0
-    folder, _, name = split.rpartition("/")
-    kind, _, severity = name.rpartition("_")
-    return (kind, int(severity)) if kind in CORRUPTIONS or folder.endswith("_c") else (None, None)
+    kind, _, severity = split.rpartition("_")
+    read = split.rpartition("/")[0].endswith("_c")
+    return (kind, int(severity)) if kind in CORRUPTIONS or read else (None, None)
 
 
 def unfolded(rows: pa.Table) -> pa.Table:

@@ -31,7 +31,7 @@ PER_EPOCH = {
 def epochs(results: Results) -> Drawn:
     """What the histories hold, epoch by epoch, with the spread over seeds."""
     for point, methods in results.folders():
-        histories = {name: [analyses.history(folder) for folder in folders] for name, folders in methods.items()}
+        histories = {name: list(map(analyses.history, seeds.values())) for name, seeds in methods.items()}
         wanted = {
             f"{name} {split}": {figure: f"{split}_{figure}" for figure in group}
             for name, group in PER_EPOCH.items()
@@ -49,7 +49,7 @@ def epochs(results: Results) -> Drawn:
 def gradient_norms(results: Results) -> Drawn:
     """Histograms of the norms of samples' gradients, one panel an epoch, one outline a method, of all its seeds."""
     for point, methods in results.folders():
-        columns = {name: [analyses.sample_columns(folder) for folder in folders] for name, folders in methods.items()}
+        columns = {name: list(map(analyses.sample_columns, seeds.values())) for name, seeds in methods.items()}
         there = {key for seeds in columns.values() for each in seeds for key in each if key.startswith(NORM)}
         epochs = sorted(int(key.removeprefix(NORM)) for key in there)
         found = {epoch: norms for epoch in epochs if (norms := _norms(columns, f"{NORM}{epoch}"))}
@@ -62,10 +62,10 @@ def gradient_norms(results: Results) -> Drawn:
 
 
 def train_reliability(results: Results) -> Drawn:
-    """Reliability of the training set over epochs, of each method's first seed."""
-    for point, methods in results.folders():
-        for name, (first, *_) in methods.items():
-            found = analyses.train_reliability(first)
+    """Reliability of the training set over epochs, of one seed."""
+    for point, methods in results.folders_of_one_seed():
+        for name, folder in methods.items():
+            found = analyses.train_reliability(folder)
             if found:
                 figure, axes = panels(len(found), f"{name}: {point}", height=4.4)
                 for ax, (epoch, each) in zip(axes, found.items(), strict=True):
@@ -74,9 +74,9 @@ def train_reliability(results: Results) -> Drawn:
 
 
 def max_logits(results: Results) -> Drawn:
-    """The highest logits of training samples by the epoch they were learned, where a run has predictions on them."""
-    for point, methods in results.folders():
-        found = {name: histograms for name, (first, *_) in methods.items() if (histograms := _max_logits(first))}
+    """The highest logits of training samples by the epoch they were learned, of one seed, where it predicts them."""
+    for point, methods in results.folders_of_one_seed():
+        found = {name: histograms for name, folder in methods.items() if (histograms := _max_logits(folder))}
         if found:
             figure, axes = panels(len(found), point)
             for ax, (name, each) in zip(axes, found.items(), strict=True):
@@ -85,10 +85,10 @@ def max_logits(results: Results) -> Drawn:
 
 
 def predictions(results: Results) -> Drawn:
-    """Risk-coverage curves, reliability and densities on the test set, of each method's first seed."""
-    for point, methods in results.folders():
-        firsts = {name: first / "test.npz" for name, (first, *_) in methods.items()}
-        outcomes = {name: files.read(file).outcomes() for name, file in firsts.items() if file.is_file()}
+    """Risk-coverage curves, reliability and densities on the test set, of one seed."""
+    for point, methods in results.folders_of_one_seed():
+        tests = {name: folder / "test.npz" for name, folder in methods.items()}
+        outcomes = {name: files.read(file).outcomes() for name, file in tests.items() if file.is_file()}
         if outcomes:
             figure, [ax] = panels(1, point)
             curves = {name: statistics.selective(metrics.ranking(each)) for name, each in outcomes.items()}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.report import analyses, figures
 from assay.report.analyses import apart, recipe_and_values, where
@@ -140,27 +141,42 @@ def held_out_sizes(results: Results) -> Drawn:
 
 def severities(results: Results) -> Drawn:
     """Metrics against the severity of corruptions, one line a method."""
-    for point, rows in apart(results.at({"calibrator": UNCHANGED}), POINT):
+    for heading, rows in _corrupted(results.at({"calibrator": UNCHANGED})):
         there = by_metric(rows, results.shown)
-        if len(numbers(rows, "severity")) > 1 and there:
-            figure, axes = panels(len(there), title(point))
+        if there:
+            figure, axes = panels(len(there), heading)
             found = same_looks([analyses.severities(some, by=["method"]) for some in there.values()])
             for ax, metric, lines in zip(axes, there, found, strict=True):
                 figures.sweep(lines, ax, varied="severity", metric=metric)
-            yield f"severities {title(point)}", one_legend(figure, axes)
+            yield f"severities {heading}", one_legend(figure, axes)
 
 
 def calibrators_under_shift(results: Results) -> Drawn:
     """Calibration against the severity of corruptions, one panel a method, one line a calibrator."""
     metric = results.first("calibration")
-    for point, rows in apart(results.at({"metric": metric}), POINT):
-        if len(numbers(rows, "severity")) > 1 and len(rows["calibrator"].unique()) > 1:
+    for heading, rows in _corrupted(results.at({"metric": metric})):
+        if len(rows["calibrator"].unique()) > 1:
             methods = {each["method"]: some for each, some in apart(rows, ["method"])}
-            figure, axes = panels(len(methods), f"{title(point)}: SEM within kinds of corruption")
+            figure, axes = panels(len(methods), f"{heading}: SEM within kinds of corruption")
             found = same_looks([analyses.severities_within(some, by=["calibrator"]) for some in methods.values()])
             for ax, method, lines in zip(axes, methods, found, strict=True):
                 entitle(figures.sweep(lines, ax, varied="severity", metric=metric), method)
-            yield f"calibrators under shift {title(point)}", one_legend(figure, axes)
+            yield f"calibrators under shift {heading}", one_legend(figure, axes)
+
+
+def _corrupted(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """At each point the corruptions that were made here, and apart from them those of each data set that has them.
+
+    Both come with the rows without a shift.
+    """
+    for point, some in apart(rows, POINT):
+        places: dict[str, list[str]] = {}
+        for kind in filter(None, some["corruption"].unique().to_pylist()):
+            places.setdefault(kind.rpartition("/")[0], []).append(kind)
+        for place, kinds in places.items():
+            own = pc.is_in(some["corruption"], pa.array(kinds))
+            heading = f"{title(point)}, {place}" if place else title(point)
+            yield heading, some.filter(pc.or_kleene(own, pc.equal(some["severity"], 0)))
 
 
 def _sweeps(results: Results, rows: pa.Table, over: str, by: list[str], heading: str) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -56,15 +57,21 @@ class Results:
         most = [where(some, {"held_out": pc.max(some["held_out"]).as_py()}) for _, some in apart(rows, ["data"])]
         return pa.concat_tables(most) if most else rows
 
-    def folders(self) -> Iterator[tuple[str, dict[str, list[Path]]]]:
-        """Where finished runs are, at each point by method."""
-        points: dict[str, dict[str, list[Path]]] = {}
+    def folders(self) -> Iterator[tuple[str, dict[str, dict[int, Path]]]]:
+        """Where finished runs are, at each point by method and seed."""
+        points: dict[str, dict[str, dict[int, Path]]] = {}
         for run in self.runs:
             folder = self.root / run.folder
             if (folder / "history.json").is_file():
                 point = title({name: getattr(run, name) for name in POINT})
-                points.setdefault(point, {}).setdefault(run.method, []).append(folder)
+                points.setdefault(point, {}).setdefault(run.method, {})[run.seed] = folder
         yield from points.items()
+
+    def folders_of_one_seed(self) -> Iterator[tuple[str, dict[str, Path]]]:
+        """The same for the first seed that most methods have, which the point then tells; the others are left out."""
+        for point, methods in self.folders():
+            [(seed, _)] = Counter(seed for folders in methods.values() for seed in folders).most_common(1)
+            yield f"{point}, seed {seed}", {name: each[seed] for name, each in methods.items() if seed in each}
 
 
 def by_metric(rows: pa.Table, keys: Sequence[str]) -> dict[str, pa.Table]:

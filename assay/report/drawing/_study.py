@@ -40,7 +40,8 @@ def draw_study(
     """Draw into the folder `to` what runs under `root` and their rows support, and say which files there are now.
 
     Metrics are the study's: its first of calibration, its first of refinement, and accuracy. Rows are those of the
-    usual score, on the test set but where the shift is what varies. Of predictions the first seed of a method is shown.
+    usual score, on the test set but where the shift is what varies. Of predictions one seed is shown, which
+    their figures name: the first that most methods have.
     """
     to.mkdir(parents=True, exist_ok=True)
     results = Results(study, runs, root, unfolded(rows))

@@ -47,10 +47,9 @@ def dots(found: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
     """A metric of each method, the first on top: its mean with a bar of a standard deviation, its seeds faint."""
     place = np.arange(len(found))[::-1]
     for y, summary in zip(place, found.values(), strict=True):
-        mean, spread = mean_and_spread(summary.values)
         ax.plot(summary.values, [y] * summary.n, "o", color=BLUE, ms=4, alpha=0.35, mew=0)
-        ax.errorbar(mean, y, xerr=spread, fmt="o", color=INK, ms=6, mec="white", lw=1.4)
-    ax.axvline(mean_and_spread(next(iter(found.values())).values)[0], color=GREY, lw=1, ls=":", zorder=0)
+        ax.errorbar(summary.mean, y, xerr=summary.sd, fmt="o", color=INK, ms=6, mec="white", lw=1.4)
+    ax.axvline(next(iter(found.values())).mean, color=GREY, lw=1, ls=":", zorder=0)
     ax.set_yticks(place, list(found))
     ax.set_ylim(-0.6, len(found) - 0.4)
     metric_axis(ax, "x", metric)

@@ -17,7 +17,7 @@ LineStyle = Literal["-", "--", "-.", ":"]
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 INK, GREY, PALE = "#222222", "#7F7F7F", "#D9D9D9"
 EXCESS = "ece_excess"  # ECE minus its noise floor
-SHARES = (EXCESS, "optimal_ece", "true_class")  # that are no metrics
+SHARES = (EXCESS, "optimal_ece", "true_class", "true_class_correct", "true_class_wrong")  # that are no metrics
 NAMES = {
     EXCESS: "ECE above its noise floor",
     "optimal_ece": "ECE at the best temperature",
@@ -26,6 +26,8 @@ NAMES = {
     "entropy_correct": "entropy of right answers",
     "entropy_wrong": "entropy of wrong answers",
     "true_class": "probability of the true class",
+    "true_class_correct": "p(true class) of right answers",
+    "true_class_wrong": "p(true class) of wrong answers",
     "weight_norm": "weight norm of the last layer",
     "ece_correct": "ECE of right answers",
     "ece_wrong": "ECE of wrong answers",

@@ -12,7 +12,8 @@ from assay.metrics import Floats, Ranking
 from assay.predictions import Outcomes, Predictions
 from assay.report import statistics
 from assay.report.page._mistakes import said
-from assay.selective import Threshold, risk_bound, spelled
+from assay.report.page._thresholds import written
+from assay.selective import Threshold, risk_bound
 
 Content = dict[str, object]
 STEPS = 200  # of the slider, each half a per cent of the samples or more
@@ -60,20 +61,23 @@ def told_apart(outcomes: Outcomes) -> Content:
     }
 
 
-def decisions(predictions: Predictions | Outcomes, outcomes: Outcomes, promises: list[Threshold]) -> Content:
+def decisions(
+    predictions: Predictions | Outcomes, outcomes: Outcomes, r: Ranking, promises: list[Threshold]
+) -> Content:
     """What is accepted at each step of the slider, from the most confident answers to all; promises are steps too."""
-    r = metrics.ranking(outcomes)
     sizes = [*np.linspace(0, r.n, STEPS + 1)[1:], *(promise.accepted for promise in promises if promise.accepted)]
     rows = np.unique(np.searchsorted(r.kept, sizes))
-    between = np.append((r.score[rows[:-1] - 1] + r.score[rows[:-1]]) / 2, -np.inf)
     kept, wrong = r.kept[rows], r.wrong[rows]
+    curve = statistics.selective(r)
+    accepted = curve.coverage * r.n
     start = next((promise.accepted for promise in promises if promise.accepted), r.n)
     return {
         "n": r.n,
-        "threshold": [spelled(float(value), up=True) for value in between],
+        "threshold": [written(r, size) for size in kept],
         "kept": kept.astype(int).tolist(),
         "wrong": wrong.astype(int).tolist(),
         "bound": short(risk_bound(wrong, kept, CONFIDENCE)),
+        "boundOfCurve": short(risk_bound(curve.risk * accepted, accepted, CONFIDENCE)),
         "start": int(np.searchsorted(kept, start)),
         "confusion": _confusion(predictions, outcomes, r, rows),
     }

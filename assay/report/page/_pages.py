@@ -15,6 +15,7 @@ from assay import __version__
 from assay.auditing import Audit
 from assay.comparing import Comparison
 from assay.files import replacing
+from assay.metrics import ranking
 from assay.predictions import Outcomes, Predictions
 from assay.report.jsons import plain
 from assay.report.page import _tables
@@ -67,17 +68,17 @@ def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Table
 
 def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
     outcomes = predictions.outcomes()
-    promises = _tables.promised(outcomes)
+    r, promises = ranking(outcomes), _tables.promised(outcomes)
     shown: Content = {
         "name": name,
         "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
-        "verdict": [str(audit), _tables.promise_in_words(promises[0])],
+        "verdict": [str(audit), _tables.promise_in_words(promises[0], r)],
         "tiles": _tables.tiles(audit, promises[0]),
         "metrics": asdict(_tables.metrics(audit)),
-        "promises": asdict(_tables.promises(promises)),
+        "promises": asdict(_tables.promises(promises, r)),
         "groups": asdict(_tables.groups(audit)) if audit.groups else None,
         "mistakes": asdict(_tables.mistakes(mistakes(predictions, outcomes))),
-        "decisions": decisions(predictions, outcomes, promises),
+        "decisions": decisions(predictions, outcomes, r, promises),
     }
     return shown | curves(outcomes) | positive(predictions) | told_apart(outcomes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from assay.report.page._content import Content
-from assay.study import FAILED, Run, Study, state
+from assay.study import Run, Study, failure, state, why
 
 STATES = ("done", "failed", "begun", "waiting")
 AXES = ("data", "network", "method", "n_train", "learning_rate", "weight_decay")
@@ -70,12 +69,10 @@ def failures(found: Sequence[Kept], page: Path) -> list[Content]:
 
 
 def _failure(each: Kept, page: Path, *, with_log: bool) -> Content:
-    said = json.loads((each.folder / FAILED).read_text())
-    lines = [str(line)[:LONGEST] for line in said["log"]]
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    why = ": ".join(part for part in (str(said["ended"]), last) if part)
+    lines = [str(line)[:LONGEST] for line in (failure(each.folder) or {}).get("log", [])]
     log = "\n".join(lines) if with_log else ""
-    return {"text": str(each.run.folder), "href": _way(each.folder, page), "why": why, "log": log}
+    way = _way(each.folder, page)
+    return {"text": str(each.run.folder), "href": way, "why": why(each.folder)[:LONGEST], "log": log}
 
 
 def _links(folders: Sequence[Path], end: str, page: Path) -> Content:

@@ -36,7 +36,7 @@ def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[Ta
         "assumed": study.assumed,
         "methods": list(dict.fromkeys(run.method for run in runs)),
         "metrics": [_metric(metric) for metric in study.metrics],
-        "views": [_view(table, points.index(_point(table))) for table in filled],
+        "views": [_view(table, study.metrics, points.index(_point(table))) for table in filled],
         "overview": _overview(filled) if len(filled) > 1 else None,
         "figures": [{"key": figure, "title": _epochs.title(figure)} for figure in room.figures],
         "left_out": room.left_out,
@@ -60,20 +60,21 @@ def _by_method(found: Sequence[Kept], point: tuple[tuple[str, object], ...]) -> 
     return folders
 
 
-def _view(table: Table, curves: int) -> Content:
+def _view(table: Table, metrics: Sequence[str], curves: int) -> Content:
     return {
         "title": title(table),
         "verdict": words(table),
         "tiles": _tiles(table),
         "legend": legend(table) + _sources(table),
-        "lines": [_line(table, line) for line in table.lines],
+        "lines": [_line(line, metrics) for line in table.lines],
         "first": SHOWN,
         "curves": curves,
     }
 
 
-def _line(table: Table, line: Line) -> Content:
-    cells = [_cell(metric, line.cells[metric]) if metric in line.cells else {"text": "–"} for metric in table.metrics]
+def _line(line: Line, metrics: Sequence[str]) -> Content:
+    """A cell for each metric of the study, as the scripts find cells by the place of their metric."""
+    cells = [_cell(metric, line.cells[metric]) if metric in line.cells else {"text": "–"} for metric in metrics]
     return {"method": line.method, "calibrator": line.calibrator, "cells": cells}
 
 
@@ -106,7 +107,7 @@ def _metric(metric: str) -> Content:
 
 def _tiles(table: Table) -> list[Content]:
     trained, several = as_trained(table), len(as_trained(table)) < len(table.lines)
-    found = {"most accurate": best(trained, "accuracy")}
+    found = {"most accurate": best(table, trained, "accuracy")}
     found |= {TITLES[axis]: one for axis, one in by_axis(table, trained).items()}
     if several and "calibration" in by_axis(table, table.lines):
         found["best calibrated, with any calibrator"] = by_axis(table, table.lines)["calibration"]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison
-from assay.metrics import METRICS, Interval
+from assay.metrics import METRICS, Interval, Ranking
 from assay.predictions import Outcomes
 from assay.report.page._mistakes import Mistake
+from assay.report.page._thresholds import written
 from assay.report.terminal import ARROWS, AXES, HEADLINE, IN_GROUPS, SHOWN, number, span
 from assay.selective import Threshold, choose_threshold, spelled
 
@@ -73,27 +74,29 @@ def promised(outcomes: Outcomes) -> list[Threshold]:
     return [choose_threshold(outcomes, risk=risk) for risk in RISKS]
 
 
-def promises(thresholds: Sequence[Threshold]) -> Table:
-    """What each threshold promises and costs."""
+def promises(thresholds: Sequence[Threshold], r: Ranking) -> Table:
+    """What each threshold promises and costs; they are of that ranking."""
 
     def row(t: Threshold) -> tuple[Cell, ...]:
         most = Cell(f"{100 * t.guaranteed_risk:.3g}%", t.guaranteed_risk)
         if not t.accepted:
             return most, Cell("cannot be promised"), Cell(""), Cell(""), Cell("")
         shares = (t.coverage, t.observed_risk, t.workload)
-        return most, Cell(spelled(t.value, up=True), t.value), *(Cell(number("", share), share) for share in shares)
+        return most, Cell(written(r, t.accepted), t.value), *(Cell(number("", share), share) for share in shares)
 
-    columns = ("errors at most", "accept above", "inputs accepted", "errors seen", "left for review")
+    columns = ("errors at most", "accept at least", "inputs accepted", "errors seen", "left for review")
     return Table(columns, tuple(map(row, thresholds)), len(thresholds))
 
 
-def promise_in_words(t: Threshold) -> str:
+def promise_in_words(t: Threshold, r: Ranking) -> str:
     """What to accept and what that promises, or why nothing can be promised."""
     risk = f"at most {100 * t.guaranteed_risk:.3g}% errors"
     if not t.accepted:
         return f"No threshold promises {risk}: {t.reason}."
-    above = spelled(t.value, up=True)
-    return f"Accept above {above}: {risk} on {t.coverage:.1%} of inputs, at {t.confidence:.0%} confidence."
+    least = written(r, t.accepted)
+    return (
+        f"Accept answers of at least {least}: {risk} on {t.coverage:.1%} of inputs, at {t.confidence:.0%} confidence."
+    )
 
 
 def tiles(audit: Audit, promise: Threshold) -> list[dict[str, str]]:
@@ -108,7 +111,10 @@ def tiles(audit: Audit, promise: Threshold) -> list[dict[str, str]]:
         {"title": title, **_measured(key, audit[key])} for key, title in titles.items() if key in audit.measurements
     ]
     limit = f"inputs at ≤ {100 * promise.guaranteed_risk:.3g}% errors"
-    return [*found, {"title": limit, "text": number("", promise.coverage), "under": "promised at 95 % confidence"}]
+    share, under = (
+        ("none", "nothing can be promised") if not promise.accepted else (number("", promise.coverage), "promised")
+    )
+    return [*found, {"title": limit, "text": share, "under": f"{under} at 95 % confidence"}]
 
 
 def mistakes(found: Iterable[Mistake]) -> Table:

@@ -10,11 +10,10 @@ from math import isnan
 
 from assay.metrics import METRICS
 from assay.report.tables import UNITS, number, scale
-from assay.study import UNCHANGED, Line, Table, better, welch
+from assay.study import UNCHANGED, Line, Table, better, competes
 
 PREFERRED = {"calibration": ("ece", "ada_ece", "smooth_ece"), "refinement": ("aurc", "e_aurc", "auroc")}
 TITLES = {"calibration": "best calibrated", "refinement": "best at knowing its errors"}
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Best:
     metric: str
     line: Line
     next: Line | None
+    table: Table
 
     @property
     def name(self) -> str:
@@ -44,19 +44,19 @@ class Best:
             return ""
         if isnan(self._p_value):
             return "of one seed"
-        return "clearly ahead" if self._p_value < LEVEL else "not clearly ahead"
+        return "clearly ahead" if self._p_value < self.table.level else "not clearly ahead"
 
     @property
     def lead_in_full(self) -> str:
         """Over whom."""
         if self.next is None or isnan(self._p_value):
             return self.lead
-        return f"{self.lead} of {Best(self.metric, self.next, None).name} (p = {self._p_value:.2g})"
+        return f"{self.lead} of {Best(self.metric, self.next, None, self.table).name} (p = {self._p_value:.2g})"
 
     @cached_property
     def _p_value(self) -> float:
         assert self.next is not None
-        return welch(self.line.cells[self.metric].summary, self.next.cells[self.metric].summary)
+        return self.table.test(self.line.cells[self.metric].summary, self.next.cells[self.metric].summary)
 
 
 def metric_of(axis: str, metrics: Iterable[str]) -> str | None:
@@ -65,13 +65,14 @@ def metric_of(axis: str, metrics: Iterable[str]) -> str | None:
     return next((metric for metric in PREFERRED[axis] if metric in there), next(iter(there), None))
 
 
-def best(lines: Iterable[Line], metric: str | None) -> Best | None:
-    """Undefined means do not count."""
+def best(table: Table, lines: Iterable[Line], metric: str | None) -> Best | None:
+    """Undefined means do not count, nor bounds that were fitted on test."""
     if metric is None:
         return None
-    there = [line for line in lines if metric in line.cells and not isnan(line.cells[metric].summary.mean)]
+    there = [line for line in lines if metric in line.cells and competes(line.calibrator)]
+    there = [line for line in there if not isnan(line.cells[metric].summary.mean)]
     there.sort(key=lambda line: line.cells[metric].summary.mean, reverse=better(metric) == "higher")
-    return Best(metric, there[0], there[1] if len(there) > 1 else None) if there else None
+    return Best(metric, there[0], there[1] if len(there) > 1 else None, table) if there else None
 
 
 def as_trained(table: Table) -> list[Line]:
@@ -81,7 +82,7 @@ def as_trained(table: Table) -> list[Line]:
 
 def by_axis(table: Table, lines: Sequence[Line]) -> dict[str, Best]:
     """The best on each axis that the table has a metric of."""
-    found = {axis: best(lines, metric_of(axis, table.metrics)) for axis in TITLES}
+    found = {axis: best(table, lines, metric_of(axis, table.metrics)) for axis in TITLES}
     return {axis: one for axis, one in found.items() if one is not None}
 
 

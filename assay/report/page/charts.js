@@ -125,11 +125,23 @@ function densitiesChart(place, model) {
     customdata: shares, hovertemplate: `%{customdata:.2%} of all samples, ${name}<extra></extra>`,
   });
   const shown = [bars("right", right, 1, "blue", ""), bars("wrong", wrong, -1, "vermillion", "/")];
+  const { tickvals, digits } = roundTicks(-Math.max(...wrong), Math.max(...right));
+  const ticktext = tickvals.map((value) => percent(Math.abs(value), digits));
   return draw(place, `Confidence of right and wrong answers of ${model.name}`, shown, {
     barmode: "relative",
     xaxis: model.reliability ? share("confidence", [0, 1]) : titled("score"),
-    yaxis: share("share of all samples"),
+    yaxis: { ...titled("share of all samples"), tickvals, ticktext },
   });
+}
+
+// Round shares, four to ten between two and one beyond either end, and the digits that they need in per cent.
+function roundTicks(low, high) {
+  const power = Math.floor(Math.log10(high - low)), lead = (high - low) / 10 ** power;
+  const step = (lead < 2 ? 0.2 : lead < 5 ? 0.5 : 1) * 10 ** power;
+  const first = Math.floor(low / step), n = Math.ceil(high / step) - first + 1;
+  return {
+    tickvals: Array.from({ length: n }, (_, i) => (first + i) * step), digits: Math.max(0, (lead < 5 ? -1 : -2) - power),
+  };
 }
 
 function rocChart(place, model) {
@@ -164,12 +176,12 @@ function corner(text) {
 
 // One model's risk-coverage curve with its bound, the best one possible, and the step that was chosen.
 function riskChart(place, model, step) {
-  const { n, kept, wrong, bound } = model.decisions;
+  const { n, kept, wrong, boundOfCurve } = model.decisions;
   const { coverage, risk, optimal } = model.selective;
   const best = { ...line(coverage, optimal, "quiet", { dash: "dash" }), name: "perfect ranking", hoverinfo: "skip" };
   const seen = { ...line(coverage, risk, "blue", { width: 2.5 }), name: "risk", hovertemplate: RISK };
   const shade = {
-    ...line(kept.map((k) => k / n), bound, "blue", { width: 0 }), name: "to its 95 % bound", hoverinfo: "skip",
+    ...line(coverage, boundOfCurve, "blue", { width: 0 }), name: "to its 95 % bound", hoverinfo: "skip",
     fill: "tonexty", fillcolor: color("blue", 0.2),
   };
   const x = kept[step] / n;
