@@ -100,7 +100,7 @@ def overall(tables: Sequence[Table]) -> list[str]:
     found = [by_axis(table, as_trained(table)) for table in tables]
     counts = {axis: Counter(one[axis].line.method for one in found if axis in one) for axis in TITLES}
     often = [
-        f"most often {TITLES[axis]}: {method} (in {times})"
+        f"most often {TITLES[axis]}: {method} (in {times} of {count.total()})"
         for axis, count in counts.items()
         for method, times in count.most_common(1)
     ]
