@@ -384,8 +384,8 @@ def test_the_verdict_over_several_settings_counts():
     first = table(ce={"ece": (0.1,), "aurc": (0.1,)}, sam={"ece": (0.2,), "aurc": (0.2,)})
     other = table(ce={"ece": (0.1,), "aurc": (0.3,)}, sam={"ece": (0.2,), "aurc": (0.2,)})
     assert overall([first, first, other]) == [
-        "In 3 settings, most often best calibrated: ce (in 3 of 3). Most often best at knowing its errors: ce (in 2 of 3). "
-        "One method is both in 2 of 3."
+        "In 3 settings, most often best calibrated: ce (in 3 of 3). "
+        "Most often best at knowing its errors: ce (in 2 of 3). One method is both in 2 of 3."
     ]
 
 
