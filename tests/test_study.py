@@ -151,6 +151,9 @@ def test_runs_of_other_data_are_not_taken_for_these(tmp_path, monkeypatch):
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "b"))
     with pytest.raises(InputError, match="was trained on other samples than parquet has now"):
         check(study, root=tmp_path / "runs")
+    (tmp_path / "runs" / expand(study)[0].folder / "run.json").write_text("{")
+    with pytest.raises(InputError, match=r"run\.json: cannot be read"):
+        check(study, root=tmp_path / "runs")
 
 
 def test_a_failure_of_one_study_is_none_of_another(finished, tmp_path, capsys):

@@ -61,7 +61,11 @@ def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
     there = [folder for folder in folders if (folder / "run.json").is_file()]
     described = described_splits(splits) if there else {}
     for folder in there:
-        if json.loads((folder / "run.json").read_text())["data"] != described:
+        try:
+            same = json.loads((folder / "run.json").read_text())["data"] == described
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise InputError(f"{folder / 'run.json'}: cannot be read: {problem}; delete that folder") from problem
+        if not same:
             raise InputError(f"{folder} was trained on other samples than {data} has now; name another folder by --out")
 
 
