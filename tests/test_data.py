@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
 import sys
 from dataclasses import replace
 from itertools import pairwise
@@ -485,6 +486,13 @@ def test_a_damaged_file_and_an_unknown_class_are_named(folder_of_images):
         list(batches(test, 2))
     (folder_of_images / "test" / "cow").mkdir()
     with pytest.raises(InputError, match="test/cow: a class that the training images do not have"):
+        load("image_folder", folder=folder_of_images)
+
+
+def test_one_class_is_none(folder_of_images):
+    for split in ("train", "test"):
+        shutil.rmtree(folder_of_images / split / "dog")
+    with pytest.raises(InputError, match="train: one folder, cat, and a classifier needs two classes at least"):
         load("image_folder", folder=folder_of_images)
 
 

@@ -73,6 +73,8 @@ def image_folder(folder: Path | None, cut: Cut) -> Splits:
 
 def _folders(train: Path, test: Path) -> tuple[Samples, Samples]:
     facts = Facts(_classes(train), MEAN, STD, flip)
+    if len(facts.classes) < 2:
+        raise InputError(f"{train}: one folder, {facts.classes[0]}, and a classifier needs two classes at least")
     return _streamed(train, facts), _streamed(test, facts)
 
 
