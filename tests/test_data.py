@@ -521,9 +521,10 @@ def test_worker_processes_change_nothing_but_the_time(folder_of_images):
 def test_a_training_image_is_a_random_part_and_a_test_image_the_middle(tmp_path):
     ramp = torch.arange(100, dtype=torch.uint8).expand(3, 100, 100)
     for split in ("train", "test"):
-        (tmp_path / split / "one").mkdir(parents=True)
         for i in range(10):
-            (tmp_path / split / "one" / f"{i}.png").write_bytes(encoded(ramp))
+            place = tmp_path / split / ("one", "two")[i % 2]
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{i}.png").write_bytes(encoded(ramp))
     images = load("image_folder", folder=tmp_path).test.x
     middle = images.read(0, None)
     assert middle.float().mean() == pytest.approx(49.5, abs=0.6)

@@ -615,7 +615,8 @@ def in_one_and_in_two_processes(text: str, folder: Path) -> None:
     for run, launcher in (("one", []), ("two", several)):
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         command = [sys.executable, *launcher, str(script), str(folder / run)]
-        subprocess.run(command, check=True, capture_output=True, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
 
 
 def checkpoint(run: Path) -> dict:
