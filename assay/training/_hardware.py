@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from torch import distributed
 
 from assay.arrays import InputError
 
@@ -45,4 +48,12 @@ def launched(hardware: Hardware) -> Fabric:
     except (RuntimeError, ValueError, ImportError) as problem:
         raise InputError(f"cannot train on device '{hardware.device}': {problem}") from problem
     fabric.launch()
+    if processes > 1:
+        atexit.register(_leave)
     return fabric
+
+
+def _leave() -> None:
+    """Take leave of the other processes: gloo's threads, if they still wait when Python ends, abort it."""
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
