@@ -22,7 +22,6 @@ from assay.study._scores import LEARNED
 from assay.study._study import PLAIN, TEMPERATURE, Study
 from assay.training import NOTHING, Hardware, described_splits, fitting, initialized, train
 
-OF_ANY_SCORE = evaluate(Outcomes.from_scores([0.0, 1.0], [False, True], is_probability=False))  # also no probability
 FEW = 8  # samples of a step that is a trial
 SHAPES = {  # classes, side of the images
     "cifar10": (10, 32),
@@ -121,7 +120,8 @@ def _refuse_unmeasured(study: Study) -> None:
     learned = [name for name in names if name in LEARNED]
     if learned and UNCHANGED not in calibrators:
         raise InputError(f'{learned[0]} is the same whatever the calibrator; name "{UNCHANGED}" among the calibrators')
-    if PLAIN not in names and not set(study.metrics) & set(OF_ANY_SCORE):
+    of_any_score = evaluate(Outcomes.from_scores([0.0, 1.0], [False, True], is_probability=False))
+    if PLAIN not in names and not set(study.metrics) & set(of_any_score):
         raise InputError(f"{', '.join(names)} only rank, and none of {', '.join(study.metrics)} is of a ranking")
     if study.metrics == [TEMPERATURE] and not any(TEMPERATURE in name for name in calibrators):
         raise InputError(f"none of {', '.join(calibrators)} has a temperature")

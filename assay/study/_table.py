@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isnan
 from typing import Any
 
@@ -62,7 +63,7 @@ class Table:
     level: float = 0.05
     corrected: bool = False  # for the number of tests of a metric, by Holm
 
-    @property
+    @cached_property
     def seeds(self) -> int:
         """The most that a cell has."""
         return max((cell.summary.n for line in self.lines for cell in line.cells.values()), default=0)
