@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+INPUTS = pyproject.toml constraints.txt hatch_build.py assay/compiled.c
 
 .PHONY: demo test lint verify bench docs pictures clean
 
@@ -42,7 +43,7 @@ docs: .venv/installed-docs
 pictures: demo .venv/installed-docs
 	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures.py demo/runs docs/pictures
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: $(INPUTS)
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -e '.[train]'
 	@touch $@
@@ -55,7 +56,7 @@ pictures: demo .venv/installed-docs
 	$(INSTALL) -e '.[docs]'
 	@touch $@
 
-.venv-bench/installed: pyproject.toml constraints.txt
+.venv-bench/installed: $(INPUTS)
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@

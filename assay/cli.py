@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 import assay
-from assay import examples, files
+from assay import compiled, examples, files
 from assay.arrays import InputError
 from assay.auditing import Audit, audit
 from assay.calibrators import CALIBRATORS
@@ -24,7 +24,8 @@ from assay.files import Columns, not_over
 from assay.predictions import Outcomes, Predictions
 from assay.report import jsons, page, terminal
 
-app = App(name="assay", help=assay.__doc__, version=assay.__version__, help_format="plaintext")
+VERSION = f"{assay.__version__}, {'with' if compiled.AVAILABLE else 'without'} compiled loops"
+app = App(name="assay", help=assay.__doc__, version=VERSION, help_format="plaintext")
 app.command("assay.cli_train:train_command", name="train", help="Train a network and write its predictions.")
 app.command("assay.cli_study:study_app", name="study", help="Run a study of many trainings, and tabulate it.")
 app.command(calibrate_command, name="calibrate")

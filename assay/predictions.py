@@ -49,10 +49,9 @@ class Predictions:
         """From logits [n, k], k >= 2, all finite; labels are class indices."""
         z = arrays.floats(logits, name="logits", ndim=2)
         _two_classes(z, "logits", "from_binary_logits")
-        for rows in arrays.row_chunks(*z.shape, device=z.device):
-            # A sum is infinite or nan if any term is, and costs a fraction of a look at each.
-            if not isfinite(z[rows].sum(dtype=torch.float32 if z.element_size() < 4 else None)):
-                arrays.refuse(z, ~z.isfinite(), "logit is {}")
+        # A sum is infinite or nan if any term is, and costs a fraction of a look at each.
+        if not isfinite(z.sum(dtype=torch.float32 if z.element_size() < 4 else None)):
+            arrays.refuse(z, ~z.isfinite(), "logit is {}")
         return Predictions(z, *_columns(z, labels, False, ids, group, features))
 
     @staticmethod

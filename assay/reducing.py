@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from assay import arrays
+from assay import arrays, compiled
 
 Watch = Callable[[Tensor, Tensor], None]  # (probabilities [m, k], labels [m]) of one chunk of rows
 Columns = NDArray[np.float64]  # [4, m] confidence, NLL, Brier, entropy
@@ -22,6 +22,17 @@ Correct = NDArray[np.bool_]  # [m]
 
 def reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Correct, watch: Watch | None) -> None:
     """Write confidence, NLL, Brier, entropy and correctness of one chunk of logits."""
+    if compiled.takes(scores):
+        weight, axis = compiled.reduce_logits(scores, labels, columns, correct, keep=watch is not None), 0
+    else:
+        weight, axis = _reduce_logits(scores, labels, columns, correct)
+    if watch is not None and weight is not None:
+        weight *= torch.from_numpy(columns[0]).to(weight).unsqueeze(axis)
+        watch(weight if axis == 1 else weight.t(), labels)
+
+
+def _reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Correct) -> tuple[Tensor, int]:
+    """The same where there is nobody to watch: returns exp(z - top) and the axis of its classes."""
     z, axis = arrays.laid_out(scores)
     top = z.amax(axis, keepdim=True)
     label_below = (scores.gather(1, labels.unsqueeze(1)).squeeze(1) - top.squeeze(axis)).cpu().numpy()
@@ -48,9 +59,7 @@ def reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Cor
     np.subtract(log_total, entropy, out=entropy)
     np.equal(label_below, 0, out=correct)
     _settle_ties(scores, labels, correct, squares >= 2)
-    if watch is not None:
-        weight *= torch.from_numpy(confidence).to(weight).unsqueeze(axis)
-        watch(weight if axis == 1 else weight.t(), labels)
+    return weight, axis
 
 
 def reduce_probabilities(

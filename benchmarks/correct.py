@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-import time
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import torch
-from measure import data, seconds
+from measure import data
+from timing import seconds, timed
 from torch import Tensor
 
 from assay import Predictions, maps
@@ -40,12 +39,6 @@ def nll(logits: Tensor, labels: Tensor) -> float:
     ) / len(labels)
 
 
-def timed(call: Callable[[], object]) -> tuple[float, object]:
-    start = time.perf_counter()
-    found = call()
-    return time.perf_counter() - start, found
-
-
 def temperature_bench() -> None:
     """scikit-learn is the fastest peer that reaches the optimum."""
     from sklearn.calibration import _TemperatureScaling
@@ -53,7 +46,7 @@ def temperature_bench() -> None:
     for n, k, m in ((50_000, 1000, 4.5), (1_000_000, 100, 3.8)):
         logits, labels = data(n, k, m)
         held_out = Predictions.from_logits(logits, labels)
-        ours = seconds(lambda h=held_out: temperature(h), 3)
+        (ours,) = seconds(lambda h=held_out: temperature(h), repeats=3)
         theirs, fitted = timed(lambda z=logits, y=labels: _TemperatureScaling().fit(z.numpy(), y.numpy()))
         t, beta = temperature(held_out).t, float(fitted.beta_)
         print(f"temperature by NLL, ({n}, {k}): {ours:.2f} s, scikit-learn {theirs:.2f} s")
@@ -64,8 +57,11 @@ def temperature_bench() -> None:
 def grid_bench() -> None:
     logits, labels = data(10_000, 10, 3.0)
     held_out = Predictions.from_logits(logits, labels)
-    ours = seconds(lambda: temperature_by_ece(held_out), 3)
-    plain = seconds(lambda: [(logits / t).softmax(1) for t in np.arange(1, 1001) / 100], 3)
+    ours, plain = seconds(
+        lambda: temperature_by_ece(held_out),
+        lambda: [(logits / t).softmax(1) for t in np.arange(1, 1001) / 100],
+        repeats=3,
+    )
     print(f"1,000 temperatures by ECE, (10000, 10): {ours:.2f} s, of which softmax alone takes {plain:.2f} s")
     line("ECE grid / 1,000 softmax(z / t)", ours / plain, 1.5)
 
@@ -78,7 +74,7 @@ def affine_bench() -> None:
     held_out, test = Predictions.from_logits(z[:n], y[:n]), Predictions.from_logits(z[n:], y[n:])
     peers = {"vector": VectorScalingCalibrator, "SVS (vector)": SVSCalibrator, "SMS (matrix)": SMSCalibrator}
     for calibrator, names in ((vector, ("vector", "SVS (vector)")), (dirichlet, ("SMS (matrix)",))):
-        ours = seconds(lambda f=calibrator: f(held_out), 3)
+        (ours,) = seconds(lambda f=calibrator: f(held_out), repeats=3)
         found = float(maps.apply(calibrator(held_out), test).outcomes().nll.mean())
         print(f"{calibrator.__name__}, (10000, 100): {ours:.2f} s, held-out NLL {found:.4f}")
         for name in names:
@@ -97,7 +93,7 @@ def histogram_bench() -> None:
 
     logits, labels = data(50_000, 1000, 4.5)
     held_out = Predictions.from_logits(logits, labels)
-    ours = seconds(lambda: histogram_one_vs_rest(held_out), 3)
+    (ours,) = seconds(lambda: histogram_one_vs_rest(held_out), repeats=3)
     p = logits.softmax(1).numpy()
     theirs, _ = timed(lambda: HistogramBinning(bins=15).fit(p, labels.numpy()))
     print(f"one-vs-rest histogram, (50000, 1000): {ours:.2f} s, netcal {theirs:.2f} s")

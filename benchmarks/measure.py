@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+from timing import seconds
 from torch import Tensor
 
 from assay import Outcomes, Predictions, metrics
@@ -31,17 +31,6 @@ def data(n: int, k: int, m: float) -> tuple[Tensor, Tensor]:
     logits = torch.randn(n, k, generator=generator)
     logits[torch.arange(n), labels] += m
     return logits.mul_(2 * m), labels
-
-
-def seconds(call: Callable[[], object], repeats: int = 5) -> float:
-    """Median of wall time, after one call to warm up."""
-    call()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return float(np.median(taken))
 
 
 def top_label(logits: Tensor, labels: Tensor) -> dict[str, float]:
@@ -108,13 +97,17 @@ def measure(size: str, report: Report) -> None:
     n, k, m = SIZES[size]
     logits, labels = data(n, k, m)
     print(f"{size}: {n:,} x {k}")
-    repeats = 5 if n * k > 10**6 else 100
-    reference = seconds(lambda: torch.logsumexp(logits, 1), repeats)
-    sort = seconds(lambda: np.argsort(np.random.default_rng(0).random(n)), repeats)
-    ours = seconds(lambda: top_label(logits, labels), repeats)
-    theirs = seconds(lambda: multiclass_calibration_error(logits, labels, k, 15), repeats)
+    repeats = 5 if n * k > 10**6 else 300
     metric = MulticlassCalibrationError(k, 15)
-    theirs_in_class = seconds(lambda: (metric.reset(), metric(logits, labels)), repeats)
+    ours, theirs, theirs_in_class = seconds(
+        lambda: top_label(logits, labels),
+        lambda: multiclass_calibration_error(logits, labels, k, 15),
+        lambda: (metric.reset(), metric(logits, labels)),
+        repeats=repeats,
+    )
+    reference, sort = seconds(
+        lambda: torch.logsumexp(logits, 1), lambda: np.argsort(np.random.default_rng(0).random(n)), repeats=repeats
+    )
     shown = f"{1e3 * ours:.1f} ms; logsumexp {1e3 * reference:.1f}, sort {1e3 * sort:.1f}"
     if size != "10k":
         report("top-label metrics / (2 logsumexp + 4 sorts)", ours / (2 * reference + 4 * sort), 1, shown)
@@ -126,16 +119,21 @@ def measure(size: str, report: Report) -> None:
 
     o = Predictions.from_logits(logits, labels).outcomes()
     c, correct = o.confidence.numpy(), o.correct.numpy().astype(float)
-    smooth = seconds(lambda: metrics.smooth_ece(metrics.ranking(Outcomes(o.confidence, o.correct))))
-    relplot = seconds(lambda: smECE(c, correct), 3)
+    smooth, relplot = seconds(
+        lambda: metrics.smooth_ece(metrics.ranking(Outcomes(o.confidence, o.correct))),
+        lambda: smECE(c, correct),
+        repeats=3,
+    )
     report("smooth ECE with its sort / relplot", smooth / relplot, 1, f"{1e3 * smooth:.1f} ms; {1e3 * relplot:.1f}")
 
     if size != "1M":
         bound = 1 / 8 if size == "50k" else 1
         predictions = Predictions.from_probabilities(logits.softmax(1), labels)
-        classwise = seconds(lambda: metrics.classwise_ece(metrics.class_bins(predictions)))
-        for peer, call in classwise_peers(predictions.values, labels).items():
-            took = seconds(call, 1)
+        peers = classwise_peers(predictions.values, labels)
+        classwise, *others = seconds(
+            lambda: metrics.classwise_ece(metrics.class_bins(predictions)), *peers.values(), repeats=1 if k > 10 else 5
+        )
+        for peer, took in zip(peers, others, strict=True):
             report(f"classwise ECE / {peer}", classwise / took, bound, f"{1e3 * classwise:.1f} ms; {1e3 * took:.0f}")
 
     extra = extra_memory(size)

@@ -9,13 +9,12 @@ Exits with an error where a bound is missed.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
-from statistics import median
 
 import torch
 import torch.nn.functional as F
+from timing import seconds
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
@@ -79,17 +78,6 @@ def of_secondary(loss: Loss, logits: Tensor, labels: Tensor, repeats: int = 50) 
     """Forward and backward, many times over."""
     for _ in range(repeats):
         loss(logits.detach().requires_grad_(), labels).backward()
-
-
-def seconds(*calls: Callable[[], object], repeats: int = 5) -> list[float]:
-    """Median CPU time of each, taken in turn so that they share what else goes on."""
-    taken: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeats + 1):
-        for call, times in zip(calls, taken, strict=True):
-            start = time.process_time()
-            call()
-            times.append(time.process_time() - start)
-    return [median(times[1:]) for times in taken]
 
 
 if __name__ == "__main__":

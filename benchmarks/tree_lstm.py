@@ -8,11 +8,10 @@ Exits with an error where the bound of 10 is missed.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from timing import seconds
 from torch import Tensor
 
 from assay.networks import tree_lstm
@@ -53,16 +52,6 @@ def random_trees(n: int, *, n_words: int, vocabulary: int, generator: torch.Gene
     return trees
 
 
-def seconds(call: Callable[[], Tensor], repeats: int = 5) -> float:
-    """Median of the CPU time of a forward and backward pass, after one to warm up."""
-    taken = []
-    for _ in range(repeats + 1):
-        start = time.process_time()
-        call().backward()
-        taken.append(time.process_time() - start)
-    return sorted(taken[1:])[repeats // 2]
-
-
 def ratio(batch: int) -> float:
     """How many times longer a step takes node by node than by levels."""
     generator = torch.Generator().manual_seed(0)
@@ -71,11 +60,11 @@ def ratio(batch: int) -> float:
     labels = torch.randint(3, (batch,), generator=generator)
     last = ((trees[:, :, 3] >= 0).sum(1) - 1).tolist()
 
-    def by_node() -> Tensor:
+    def by_node() -> None:
         hidden = [recursive(network.body, tree, node)[0] for tree, node in zip(trees, last, strict=True)]
-        return F.cross_entropy(network.head(torch.stack(hidden)), labels)
+        F.cross_entropy(network.head(torch.stack(hidden)), labels).backward()
 
-    slow, fast = seconds(by_node), seconds(lambda: F.cross_entropy(network(trees), labels))
+    slow, fast = seconds(by_node, lambda: F.cross_entropy(network(trees), labels).backward())
     print(f"{batch} trees: node by node {slow * 1e3:.1f} ms, by levels {fast * 1e3:.1f} ms, ratio {slow / fast:.1f}")
     return slow / fast
 

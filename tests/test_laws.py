@@ -7,15 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from assay import Outcomes, Predictions, evaluate, metrics
 from assay.metrics import METRICS, equal_mass, equal_width, ranking
-
-settings.register_profile("steady", deadline=None, max_examples=60, derandomize=True)
-settings.load_profile("steady")
 
 grids = st.sampled_from([3, 7, 20, 1000, 10**9])
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
-    "arrays",
+    "arrays compiled",
     "names reducing",
     "predictions",
     "files scores metrics losses optim batch",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 
 import pytest
@@ -53,13 +52,9 @@ def n_weights(model: nn.Module) -> int:
 
 def benchmark():
     """benchmarks/tree_lstm.py, which holds the recursion."""
-    spec = importlib.util.spec_from_file_location(
-        "tree_lstm_benchmark", Path(__file__).parents[1] / "benchmarks" / "tree_lstm.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+        return importlib.import_module("tree_lstm")
 
 
 def trees(n: int, seed: int = 0) -> torch.Tensor:

@@ -54,12 +54,14 @@ def equal_width(table: Outcomes | Ranking, n_bins: int = 15) -> Bins:
     Outcomes are tallied as they come; of a ranking, sorted already, only the rows at the edges are read.
     """
     # Division rounds correctly where linspace does not: a confidence written .2 lies on the edge 3/15.
-    upper = np.arange(1, n_bins + 1) / n_bins
+    edge = np.arange(n_bins + 1) / n_bins
+    upper = edge[1:]
     if isinstance(table, Ranking):
-        below = np.searchsorted(table.ascending, upper[:-1], side="right")
-        return _between(table, len(table.score) - np.concatenate([[0], below, [len(table.score)]]), upper)
+        below = table.ascending.searchsorted(edge, side="right")
+        below[0], below[-1] = 0, len(table.score)
+        return _between(table, len(table.score) - below, upper)
     confidence, correct = table.confidence.cpu().numpy(), table.correct.cpu().numpy()
-    index = np.searchsorted(upper[:-1], confidence)
+    index = upper[:-1].searchsorted(confidence)
     return Bins(upper, *(tally(index, weight, n_bins) for weight in (None, confidence, correct)))
 
 
@@ -80,14 +82,14 @@ def equal_mass(r: Ranking, n_bins: int = 15) -> Bins:
 
 def _between(r: Ranking, start: NDArray[np.int64], upper: Floats) -> Bins:
     """Bins whose rows lie between consecutive starts, the lowest bin's first."""
-    count, confidence, correct = (x[start[:-1]] - x[start[1:]] for x in (r.kept, r.claimed, r.right))
-    return Bins(upper, count, confidence, correct)
+    kept, claimed, right = r.kept[start], r.claimed[start], r.right[start]
+    return Bins(upper, kept[:-1] - kept[1:], claimed[:-1] - claimed[1:], right[:-1] - right[1:])
 
 
 def mass_starts(r: Ranking, n_bins: int) -> NDArray[np.int64]:
     """How many rows of the ranking lie in equal-mass bins j and above, for j = 0, ..., b."""
     # A row has bin >= j if its first ascending rank n - kept is at least j n / b.
-    return np.searchsorted(r.kept[1:], np.arange(n_bins, -1, -1) * r.n // n_bins, side="right")
+    return r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n // n_bins, side="right")
 
 
 def mass_bin(r: Ranking, n_bins: int) -> NDArray[np.int64]:

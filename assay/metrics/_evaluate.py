@@ -24,7 +24,7 @@ from assay.metrics._ranking import (
     ranking,
     risk_at_coverage,
 )
-from assay.metrics._split import confidence_gap, ece_correct, ece_wrong, s99, s99_accuracy
+from assay.metrics._split import ece_correct, ece_wrong, s99, s99_accuracy
 from assay.metrics._sweep import sweep_ece
 from assay.predictions import Outcomes, Predictions
 
@@ -162,7 +162,8 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
     fit = isotonic(r)
     log_loss, squared = nll_decomposition(r, fit), brier_decomposition(r, fit)
     columns = {"nll": o.nll, "brier": o.brier, "mean_entropy": o.entropy}
-    return {key: float(column.cpu().numpy().mean()) for key, column in columns.items() if column is not None} | {
+    right, wrong = ece_correct(r), ece_wrong(r)
+    return {key: float(column.sum()) / r.n for key, column in columns.items() if column is not None} | {
         "mean_confidence": float(r.claimed[-1]) / r.n,
         "ece": ece(width),
         "mce": mce(width),
@@ -178,9 +179,9 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
         "nll_refinement": log_loss.refinement,
         "brier_calibration": squared.calibration,
         "brier_refinement": squared.refinement,
-        "ece_correct": ece_correct(r),
-        "ece_wrong": ece_wrong(r),
-        "confidence_gap": confidence_gap(r),
+        "ece_correct": right,
+        "ece_wrong": wrong,
+        "confidence_gap": 1 - right - wrong,
         "s99": s99(r),
         "s99_accuracy": s99_accuracy(r),
     }

@@ -4,8 +4,8 @@ from math import sqrt
 
 import numpy as np
 
-from assay import arrays
-from assay.metrics._ranking import Ranking
+from assay import arrays, compiled
+from assay.metrics._ranking import Floats, Ranking
 
 
 def mmce(r: Ranking, *, width: float = 0.4) -> float:
@@ -13,12 +13,18 @@ def mmce(r: Ranking, *, width: float = 0.4) -> float:
 
     exp(-|a - b|) is exp(-a) exp(b) once a >= b, so after the sort one cumulative sum replaces the n x n kernel.
     """
-    excess = r.hits - r.claims
-    decay = arrays.exp(r.score * (-1 / width))  # between e^-2.5 and 1: no overflow, however many samples
+    if max(abs(r.score[0]), abs(r.score[-1])) > 700 * width:
+        raise ValueError(f"a kernel of width {width} is too narrow for scores between {r.score[-1]} and {r.score[0]}")
+    square = (compiled.laplacian if compiled.AVAILABLE else _laplacian)(r.score, r.size, r.hits, width)
+    return sqrt(max(square, 0.0)) / r.n
+
+
+def _laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
+    """sum_ij d_i d_j exp(-|c_i - c_j| / width)."""
+    excess, decay = hits - score * size, arrays.exp(score * (-1 / width))
     above = arrays.cumsum(excess * decay)
     above /= decay
-    square = 2 * float(excess @ above) - float(excess @ excess)
-    return sqrt(max(square, 0.0)) / r.n
+    return 2 * float(excess @ above) - float(excess @ excess)
 
 
 def smooth_ece(r: Ranking, *, grid: int = 4096) -> float:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay import arrays
+from assay import arrays, compiled
 from assay.metrics._ranking import Floats, Ranking, last_of_runs
 
 
@@ -40,6 +41,13 @@ class Isotonic:
 
 def isotonic(r: Ranking) -> Isotonic:
     """Least-squares accuracy that never rises down the ranking: neighbors out of order are pooled."""
+    ends = compiled.majorant(r.kept, r.right) if compiled.AVAILABLE else _pooled(r)
+    right, wrong = r.right[ends], r.wrong[ends]
+    return Isotonic(right[1:] - right[:-1], wrong[1:] - wrong[:-1], ends[1:] - 1)
+
+
+def _pooled(r: Ranking) -> NDArray[np.int64]:
+    """Where pooled runs begin, and the end of the last: corners of the concave majorant of right against kept."""
     from scipy.optimize import isotonic_regression
 
     accuracy = r.hits / r.size
@@ -47,9 +55,7 @@ def isotonic(r: Ranking) -> Isotonic:
     last = last_of_runs(accuracy)
     ends = np.append(0, last + 1)
     fit = isotonic_regression(accuracy[last], weights=np.diff(r.kept[ends]), increasing=False)
-    ends = ends[fit.blocks]
-    hits, kept = np.diff(r.right[ends]), np.diff(r.kept[ends])
-    return Isotonic(hits, kept - hits, ends[1:] - 1)
+    return np.asarray(ends[fit.blocks])
 
 
 def brier_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
@@ -70,6 +76,12 @@ def nll_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
     # Only the first row can have confidence 1, only the last 0.
     if (r.score[0] == 1 and r.misses[0]) or (r.score[-1] == 0 and r.hits[-1]):
         return Decomposition(inf, refinement / r.n)
-    some, wrong = len(r.score) - int(r.score[-1] == 0), np.flatnonzero(r.misses > 0)
-    score = -float(arrays.log(r.score[:some]) @ r.hits[:some] + np.log1p(-r.score[wrong]) @ r.misses[wrong])
+    normal = float_info.min <= r.score[-1] and r.score[0] <= 1
+    score = -(compiled.log_likelihood if compiled.AVAILABLE and normal else _log_likelihood)(r.score, r.hits, r.misses)
     return Decomposition((score - refinement) / r.n, refinement / r.n)
+
+
+def _log_likelihood(score: Floats, hits: Floats, misses: Floats) -> float:
+    """Of right answers log c, of errors log(1 - c)."""
+    some, wrong = len(score) - int(score[-1] == 0), np.flatnonzero(misses > 0)
+    return float(arrays.log(score[:some]) @ hits[:some] + np.log1p(-score[wrong]) @ misses[wrong])

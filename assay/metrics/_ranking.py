@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay import arrays
+from assay import arrays, compiled
 from assay.arrays import InputError
 from assay.predictions import Outcomes
 
@@ -28,6 +29,10 @@ class Ranking:
     kept: Floats  # [t + 1] samples accepted: none, those of the first score, ..., all
     wrong: Floats  # [t + 1] errors among them
 
+    def __post_init__(self) -> None:
+        for name in ("score", "kept", "wrong"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+
     def __add__(self, other: Ranking) -> Ranking:
         score = np.concatenate([self.score, other.score])
         order = np.argsort(-score)
@@ -45,24 +50,33 @@ class Ranking:
         return int(self.wrong[-1])
 
     @cached_property
+    def _spread(self) -> _Spread:
+        return _Spread(*(compiled.spread if compiled.AVAILABLE else _spread)(self.score, self.kept, self.wrong))
+
+    @property
     def right(self) -> Floats:
         """Right answers among the kept, [t + 1]."""
-        return self.kept - self.wrong
+        return self._spread.right
 
-    @cached_property
+    @property
+    def claimed(self) -> Floats:
+        """Sum of the confidence of the kept: the right answers it promises, [t + 1]."""
+        return self._spread.claimed
+
+    @property
     def size(self) -> Floats:
         """Samples at each score, [t]."""
-        return self.kept[1:] - self.kept[:-1]
+        return self._spread.size
 
-    @cached_property
+    @property
     def misses(self) -> Floats:
         """Errors at each score, [t]."""
-        return self.wrong[1:] - self.wrong[:-1]
+        return self._spread.misses
 
-    @cached_property
+    @property
     def hits(self) -> Floats:
         """Right answers at each score, [t]."""
-        return self.size - self.misses
+        return self._spread.hits
 
     @property
     def precision(self) -> Floats:
@@ -71,18 +85,28 @@ class Ranking:
 
     @property
     def claims(self) -> Floats:
-        """Sum of the confidence at each score: the right answers it promises, [t]."""
+        """Sum of the confidence at each score, [t]."""
         return self.score * self.size
-
-    @cached_property
-    def claimed(self) -> Floats:
-        """Sum of the confidence of the kept, [t + 1]."""
-        return _from_zero(self.claims)
 
     @property
     def ascending(self) -> Floats:
         """The scores from below, to search in."""
         return self.score[::-1]
+
+
+class _Spread(NamedTuple):
+    """What a ranking's cumulative counts say of the right answers and of each score by itself."""
+
+    right: Floats
+    claimed: Floats
+    size: Floats
+    misses: Floats
+    hits: Floats
+
+
+def _spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
+    size, misses = kept[1:] - kept[:-1], wrong[1:] - wrong[:-1]
+    return kept - wrong, _from_zero(score * size), size, misses, size - misses
 
 
 def ranking(outcomes: Outcomes) -> Ranking:
@@ -93,9 +117,11 @@ def ranking(outcomes: Outcomes) -> Ranking:
     negated = np.negative(outcomes.confidence.cpu().numpy())
     wrong = np.sort(negated.compress(~outcomes.correct.cpu().numpy()))
     negated.sort()
+    if compiled.AVAILABLE:
+        return Ranking(*compiled.runs(negated, wrong))
     last = last_of_runs(negated)
     distinct = negated.take(last)
-    misses = np.bincount(np.searchsorted(distinct, wrong), minlength=len(distinct))
+    misses = np.bincount(distinct.searchsorted(wrong), minlength=len(distinct))
     return Ranking(-distinct, np.append(0.0, last + 1), _from_zero(misses))
 
 
@@ -129,9 +155,10 @@ def fpr95(r: Ranking, *, nearest: bool = False) -> float:
     """
     if r.n_wrong in (0, r.n):
         return nan
-    tpr = r.right / r.right[-1]
     if not nearest:
-        return float(r.wrong[np.searchsorted(tpr, 0.95)]) / r.n_wrong
+        enough = ceil(0.95 * (r.n - r.n_wrong) - 1e-9)
+        return float(r.wrong[r.right.searchsorted(enough)]) / r.n_wrong
+    tpr = r.right / r.right[-1]
     corner = np.ones(len(tpr), dtype=bool)
     corner[1:-1] = (np.diff(r.right, n=2) != 0) | (np.diff(r.wrong, n=2) != 0)
     return float(r.wrong[corner][np.abs(tpr[corner] - 0.95).argmin()]) / r.n_wrong
@@ -163,10 +190,13 @@ def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
     if trapezoid:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
-    total = r.n - float(r.precision @ r.size)
-    if len(r.score) < r.n:
-        total += _tie_excess(r, np.flatnonzero(r.size > 1))
-    return total / r.n
+    return (compiled.risks(r.kept, r.wrong) if compiled.AVAILABLE else _risks(r)) / r.n
+
+
+def _risks(r: Ranking) -> float:
+    """Sum over k of the expected error rate among the k most confident."""
+    at_ends = r.n - float(r.precision @ r.size)
+    return at_ends + _tie_excess(r, np.flatnonzero(r.size > 1)) if len(r.score) < r.n else at_ends
 
 
 def _tie_excess(r: Ranking, tied: NDArray[np.int64]) -> float:
@@ -220,7 +250,7 @@ def risk_at_coverage(r: Ranking, coverage: float) -> float:
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must be in (0, 1], got {coverage}")
     k = ceil(coverage * r.n - 1e-9)
-    block = np.searchsorted(r.kept, k)
+    block = r.kept.searchsorted(k)
     inside = k - float(r.kept[block - 1])
     return float(r.wrong[block - 1] + inside * r.misses[block - 1] / r.size[block - 1]) / k
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from assay.metrics._bins import ece, equal_width
 from assay.metrics._ranking import Ranking, auroc, ranking, ratio
 from assay.predictions import Outcomes
@@ -33,11 +31,12 @@ def s99(r: Ranking) -> float:
 
 def s99_accuracy(r: Ranking) -> float:
     """Accuracy among the samples with a confidence of at least .99; nan if there are none."""
-    return ratio(float(r.right[_surest(r)]), float(r.kept[_surest(r)]))
+    surest = _surest(r)
+    return ratio(float(r.right[surest]), float(r.kept[surest]))
 
 
 def _surest(r: Ranking) -> int:
-    return len(r.score) - int(np.searchsorted(r.ascending, 0.99))
+    return len(r.score) - int(r.ascending.searchsorted(0.99))
 
 
 @dataclass(frozen=True)

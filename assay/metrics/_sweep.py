@@ -3,9 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from assay import compiled
 from assay.metrics._bins import ece, equal_mass
 from assay.metrics._ranking import Ranking
 
+FEW = 16  # bins tried before asking whether the ranking is perfect
 MOST = 5000  # bins tried: only near-perfect rankings get that far, at a cost of its square
 
 
@@ -19,18 +21,28 @@ def sweep_bins(r: Ranking) -> int:
 
     At most n bins, and of scores that are not perfectly in order at most `MOST`.
     """
-    tried, most = 1, min(r.n, MOST)
-    while tried < most:
+    few, most = min(r.n, FEW), min(r.n, MOST)
+    reached = _reach(r, 2, few)
+    if reached < few or few == most:
+        return reached
+    if (np.diff(r.hits / r.size) <= 0).all():
+        return r.n
+    return _reach(r, few + 1, most)
+
+
+def _reach(r: Ranking, first: int, last: int) -> int:
+    """The number of bins, from `first` to `last`, before the first whose accuracies fall somewhere; else `last`."""
+    if compiled.AVAILABLE:
+        return compiled.sweep(r.kept, r.right, first, last)
+    while first <= last:
         # Whole runs of bin numbers at once: at few samples each number alone is all overhead.
-        at_once = max(min(tried + 14, 2**15 // (tried + 15)), 1)
-        numbers = np.arange(tried + 1, min(tried + at_once, most) + 1)
+        at_once = max(min(first + FEW, 2**15 // (first + FEW)), 1)
+        numbers = np.arange(first, min(first + at_once - 1, last) + 1)
         monotone = _monotone(r, numbers)
         if not monotone.all():
-            return tried + int(monotone.argmin())
-        if tried == 1 and (np.diff(r.hits / r.size) <= 0).all():
-            return r.n
-        tried = int(numbers[-1])
-    return tried
+            return first - 1 + int(monotone.argmin())
+        first = int(numbers[-1]) + 1
+    return last
 
 
 def _monotone(r: Ranking, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
