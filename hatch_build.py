@@ -25,7 +25,7 @@ class Compile(BuildHookInterface):
             subprocess.run(command, check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             why = getattr(error, "stderr", None) or error
-            self.app.display_warning(f"assay is installed without its compiled loops, and slower on few rows: {why}")
+            self.app.display_warning(f"assay is installed without its compiled loops, and measures slower: {why}")
             return
         for old in library.parent.glob("compiled-*.so"):
             old.unlink()

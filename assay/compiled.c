@@ -15,7 +15,8 @@
 
 #define LANES 8
 #define BLOCK 128 /* rows finished together, a multiple of LANES */
-#define MOST_CLASSES 32
+#define MOST_CLASSES 4096
+#define TERMS 32 /* that floats are added up for, before the sum goes on in double */
 
 typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
@@ -24,6 +25,13 @@ typedef double Doubles __attribute__((vector_size(4 * LANES)));
 
 #define ALL(x) ((Floats){x, x, x, x, x, x, x, x})
 #define HIGHER(a, b) ((Floats)(((Ints)(a) & ((a) > (b))) | ((Ints)(b) & ~((a) > (b)))))
+
+/* Adds eight floats to eight doubles. */
+#define ADD(into, x)                                                                                                   \
+    do {                                                                                                               \
+        (into)[0] += __builtin_convertvector(((Half){(x)[0], (x)[1], (x)[2], (x)[3]}), Doubles);                       \
+        (into)[1] += __builtin_convertvector(((Half){(x)[4], (x)[5], (x)[6], (x)[7]}), Doubles);                       \
+    } while (0)
 
 /* exp(x) for -43 <= x <= 0 to 1e-7 of itself: 2^m e^r with |r| <= ln(2) / 2, by the coefficients of Cephes' expf. */
 #define EXP(x, into)                                                                                                   \
@@ -91,15 +99,25 @@ static inline double exp_of(double x)
     return (sum * r * r + r + 1) * power;
 }
 
+/* Is one of eight floats above the threshold? */
+static inline bool any_above(const float *x, float threshold)
+{
+    Floats values;
+    uint64_t mask[LANES / 2];
+    memcpy(&values, x, sizeof values);
+    const Ints above = values > ALL(threshold);
+    memcpy(mask, &above, sizeof mask);
+    return mask[0] | mask[1] | mask[2] | mask[3];
+}
+
 /* Confidence, NLL, Brier, entropy (rows of `columns`, `stride` apart) and correctness of n rows of k logits.
- * `weights`, where given, receives exp(z - top), [k, n].
+ * `probabilities`, where given, receives them, [n, k].
  */
 WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_t n, int64_t k, double *columns,
-                              int64_t stride, bool *correct, float *weights)
+                              int64_t stride, bool *correct, float *probabilities)
 {
     Floats z[MOST_CLASSES];
-    double total[BLOCK], label_below[BLOCK], label_weight[BLOCK];
-    float moment[BLOCK], squares[BLOCK];
+    double total[BLOCK], moment[BLOCK], squares[BLOCK], label_below[BLOCK], label_weight[BLOCK];
 
     for (int64_t start = 0; start < n; start += BLOCK) {
         const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
@@ -112,23 +130,26 @@ WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_
                 z[j] = (Floats){row[0][j], row[1][j], row[2][j], row[3][j], row[4][j], row[5][j], row[6][j], row[7][j]};
                 top = HIGHER(z[j], top);
             }
-            Floats moments = ALL(0.0f), sums = ALL(0.0f);
-            Doubles low = {0}, high = {0};
-            for (int64_t j = 0; j < k; j++) {
-                /* What is below e^-43 is nothing to a sum of at least 1; its square would be denormal, and slow. */
-                Floats below = HIGHER(z[j] - top, ALL(-43.0f)), weight;
-                EXP(below, weight);
-                z[j] = weight = (Floats)((Ints)weight & (below > ALL(-43.0f)));
-                moments += below * weight;
-                sums += weight * weight;
-                /* In double, so that a confidence near 1 keeps its distance from 1, and saturated rows their order. */
-                low += __builtin_convertvector(((Half){weight[0], weight[1], weight[2], weight[3]}), Doubles);
-                high += __builtin_convertvector(((Half){weight[4], weight[5], weight[6], weight[7]}), Doubles);
+            Doubles totals[2] = {0}, moments[2] = {0}, sums[2] = {0};
+            for (int64_t from = 0; from < k; from += TERMS) {
+                const int64_t to = k - from < TERMS ? k : from + TERMS;
+                Floats some_moments = ALL(0.0f), some_sums = ALL(0.0f);
+                for (int64_t j = from; j < to; j++) {
+                    /* What is below e^-43 is nothing to a sum of at least 1; its square would be denormal, and slow. */
+                    Floats below = HIGHER(z[j] - top, ALL(-43.0f)), weight;
+                    EXP(below, weight);
+                    z[j] = weight = (Floats)((Ints)weight & (below > ALL(-43.0f)));
+                    some_moments += below * weight;
+                    some_sums += weight * weight;
+                    /* In double throughout: confidences near 1 keep their distance from 1, saturated rows their order. */
+                    ADD(totals, weight);
+                }
+                ADD(moments, some_moments);
+                ADD(sums, some_sums);
             }
-            memcpy(total + at, &low, sizeof low);
-            memcpy(total + at + LANES / 2, &high, sizeof high);
-            memcpy(moment + at, &moments, sizeof moments);
-            memcpy(squares + at, &sums, sizeof sums);
+            memcpy(total + at, totals, sizeof totals);
+            memcpy(moment + at, moments, sizeof moments);
+            memcpy(squares + at, sums, sizeof sums);
             for (int64_t i = 0; i < LANES && at + i < rows; i++) {
                 const int64_t label = labels[start + at + i];
                 label_below[at + i] = (double)row[i][label] - top[i];
@@ -139,8 +160,11 @@ WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_
                         right = right && row[i][j] != top[i];
                 correct[start + at + i] = right;
             }
-            for (int64_t j = 0; weights && j < k; j++)
-                memcpy(weights + j * n + start + at, &z[j], sizeof(float) * (rows - at < LANES ? rows - at : LANES));
+            for (int64_t i = 0; probabilities && i < LANES && at + i < rows; i++) {
+                const float confidence = (float)(1 / total[at + i]);
+                for (int64_t j = 0; j < k; j++)
+                    probabilities[(start + at + i) * k + j] = z[j][i] * confidence;
+            }
         }
         double *confidence = columns + start, *nll = confidence + stride, *brier = nll + stride,
                *entropy = brier + stride;
@@ -151,6 +175,37 @@ WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_
             nll[i] = log_total - label_below[i];
             brier[i] = squared > 0 ? squared : 0;
             entropy[i] = log_total - moment[i] * c;
+        }
+    }
+}
+
+/* Adds n rows of probabilities to the sums of k classes: in `columns` [2, k] of each class all probabilities, and how
+ * often it was the label; in `binned` [3, k, bins] of each class and bin how many probabilities above the threshold,
+ * their sum, and how many of them the label's. Bin b ends with `upper[b]`.
+ */
+WIDE void assay_tally(const float *probabilities, const int64_t *labels, int64_t n, int64_t k, const double *upper,
+                      int64_t bins, float threshold, double *columns, double *binned)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float *p = probabilities + i * k;
+        columns[k + labels[i]]++;
+        for (int64_t j = 0; j < k; j++)
+            columns[j] += p[j];
+        for (int64_t start = 0; start < k; start += LANES) {
+            const int64_t stop = k - start < LANES ? k : start + LANES;
+            if (stop - start == LANES && !any_above(p + start, threshold))
+                continue;
+            for (int64_t j = start; j < stop; j++) {
+                if (!(p[j] > threshold))
+                    continue;
+                int64_t b = (int64_t)(p[j] * (double)bins);
+                b = b < bins ? b : bins - 1;
+                b -= b && p[j] <= upper[b - 1]; /* on an edge */
+                double *cell = binned + j * bins + b;
+                cell[0] += 1;
+                cell[k * bins] += p[j];
+                cell[2 * k * bins] += labels[i] == j;
+            }
         }
     }
 }

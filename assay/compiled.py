@@ -7,7 +7,7 @@ named after the digest of its source, so that none but that of this very source 
 from __future__ import annotations
 
 import warnings
-from ctypes import CDLL, c_char, c_double, c_int64, c_void_p
+from ctypes import CDLL, c_char, c_double, c_float, c_int64, c_void_p
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Floats = NDArray[np.float64]
-MOST_CLASSES = 32
+MOST_CLASSES = 4096
 
 
 def _load() -> CDLL | None:
@@ -37,6 +37,7 @@ def _typed(c: CDLL) -> CDLL:
     """What each function takes and returns; an address is an array's, or none."""
     p, n, x = c_void_p, c_int64, c_double
     c.assay_reduce_logits.argtypes, c.assay_reduce_logits.restype = (p, p, n, n, p, n, p, p), None
+    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, p, n, c_float, p, p), None
     c.assay_runs.argtypes, c.assay_runs.restype = (p, n, p, n, p, p, p), n
     c.assay_spread.argtypes, c.assay_spread.restype = (p, p, p, n, p, p, p, p, p), None
     c.assay_risks.argtypes, c.assay_risks.restype = (p, p, n), x
@@ -53,22 +54,30 @@ _at: Any = (c_char * 0).from_buffer  # the address of an array, several times as
 
 
 def takes(logits: Tensor) -> bool:
-    """Few classes, in single precision or less and in the CPU's memory: what `reduce_logits` is for."""
-    few = logits.shape[1] <= MOST_CLASSES
-    return AVAILABLE and few and logits.element_size() <= 4 and logits.device.type == "cpu"
+    """Not too many classes, in single precision or less and in the CPU's memory: what `reduce_logits` is for."""
+    fits = logits.shape[1] <= MOST_CLASSES
+    return AVAILABLE and fits and logits.element_size() <= 4 and logits.device.type == "cpu"
 
 
 def reduce_logits(
     logits: Tensor, labels: Tensor, columns: Floats, correct: NDArray[np.bool_], *, keep: bool
 ) -> Tensor | None:
-    """Write confidence, NLL, Brier, entropy [4, m] and correctness [m]; `keep` returns exp(z - top), [k, m]."""
+    """Write confidence, NLL, Brier, entropy [4, m] and correctness [m]; `keep` returns the probabilities, [m, k]."""
     z, y = logits.float().contiguous(), labels.contiguous()
-    m, k = z.shape
-    weights = torch.empty(k, m, dtype=torch.float32) if keep else None
-    kept_at = None if weights is None else weights.data_ptr()
+    p = torch.empty_like(z) if keep else None
     stride = columns.strides[0] // columns.itemsize
-    _c.assay_reduce_logits(z.data_ptr(), y.data_ptr(), m, k, _at(columns[0]), stride, _at(correct), kept_at)
-    return weights
+    into = _at(columns[0]), stride, _at(correct), None if p is None else p.data_ptr()
+    _c.assay_reduce_logits(z.data_ptr(), y.data_ptr(), *z.shape, *into)
+    return p
+
+
+def tally(
+    probabilities: Tensor, labels: Tensor, upper: Tensor, threshold: float, columns: Tensor, binned: Tensor
+) -> None:
+    """Add rows of probabilities to the sums of each class [2, k], and above the threshold of each bin [3, k b]."""
+    p, y = probabilities.contiguous(), labels.contiguous()
+    bins = upper.data_ptr(), len(upper), threshold
+    _c.assay_tally(p.data_ptr(), y.data_ptr(), *p.shape, *bins, columns.data_ptr(), binned.data_ptr())
 
 
 def runs(negated: Floats, errors: Floats) -> tuple[Floats, Floats, Floats]:

@@ -22,17 +22,14 @@ Correct = NDArray[np.bool_]  # [m]
 
 def reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Correct, watch: Watch | None) -> None:
     """Write confidence, NLL, Brier, entropy and correctness of one chunk of logits."""
-    if compiled.takes(scores):
-        weight, axis = compiled.reduce_logits(scores, labels, columns, correct, keep=watch is not None), 0
-    else:
-        weight, axis = _reduce_logits(scores, labels, columns, correct)
-    if watch is not None and weight is not None:
-        weight *= torch.from_numpy(columns[0]).to(weight).unsqueeze(axis)
-        watch(weight if axis == 1 else weight.t(), labels)
+    reduce = compiled.reduce_logits if compiled.takes(scores) else _reduce_logits
+    probabilities = reduce(scores, labels, columns, correct, keep=watch is not None)
+    if watch is not None and probabilities is not None:
+        watch(probabilities, labels)
 
 
-def _reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Correct) -> tuple[Tensor, int]:
-    """The same where there is nobody to watch: returns exp(z - top) and the axis of its classes."""
+def _reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Correct, *, keep: bool) -> Tensor | None:
+    """The same, and the probabilities where they are to be kept."""
     z, axis = arrays.laid_out(scores)
     top = z.amax(axis, keepdim=True)
     label_below = (scores.gather(1, labels.unsqueeze(1)).squeeze(1) - top.squeeze(axis)).cpu().numpy()
@@ -59,7 +56,10 @@ def _reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Co
     np.subtract(log_total, entropy, out=entropy)
     np.equal(label_below, 0, out=correct)
     _settle_ties(scores, labels, correct, squares >= 2)
-    return weight, axis
+    if not keep:
+        return None
+    weight *= torch.from_numpy(confidence).to(weight).unsqueeze(axis)
+    return weight if axis == 1 else weight.t()
 
 
 def reduce_probabilities(

@@ -56,7 +56,7 @@ def test_where_there_is_a_compiler_the_loops_are_compiled():
 
 @needs_library
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 127, 128, 129, 1000])
-@pytest.mark.parametrize("k", [2, 3, 10, 32])
+@pytest.mark.parametrize("k", [2, 3, 10, 32, 33, 100])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_outcomes(plain, n, k, dtype):
     p = logits_of(n * k, n, k, 4.0, dtype)
@@ -68,9 +68,11 @@ def test_outcomes(plain, n, k, dtype):
 
 
 @needs_library
+@pytest.mark.parametrize("k", [10, 4096])
 @pytest.mark.parametrize("scale", [0.1, 5.0, 40.0, 3000.0])
-def test_outcomes_are_those_of_double_precision(scale):
-    p = logits_of(0, 1000, 10, scale)
+def test_outcomes_are_those_of_double_precision(scale, k):
+    p = logits_of(0, 100_000 // k, k, scale)
+    assert compiled.takes(p.values)
     exact = Predictions.from_logits(p.values.double(), p.labels)
     assert not compiled.takes(exact.values)
     ours, theirs = p.outcomes(), exact.outcomes()
@@ -79,6 +81,12 @@ def test_outcomes_are_those_of_double_precision(scale):
     torch.testing.assert_close(ours.nll, theirs.nll, rtol=3e-7, atol=3e-7)
     torch.testing.assert_close(ours.brier, theirs.brier, rtol=0, atol=1e-6)
     torch.testing.assert_close(ours.entropy, theirs.entropy, rtol=0, atol=2e-6)
+
+
+def test_more_classes_than_the_library_takes():
+    p = logits_of(0, 3, 4097, 2.0)
+    assert not compiled.takes(p.values)
+    torch.testing.assert_close(p.outcomes().confidence, p.values.double().softmax(1).amax(1), rtol=1e-6, atol=0)
 
 
 @needs_library
@@ -123,6 +131,23 @@ def test_who_watches_sees_the_same_probabilities(plain, n):
     torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-18)
     torch.testing.assert_close(ours, p.probabilities, rtol=1e-6, atol=1e-18)
     assert torch.equal(labels, p.labels)
+
+
+@needs_library
+@pytest.mark.parametrize("n_bins", [1, 7, 15, 200])
+@pytest.mark.parametrize("k", [2, 8, 9, 100])
+def test_sums_of_classes(plain, k, n_bins):
+    p = logits_of(4, 700, k, 2.0).probabilities
+    p[::7] = (p[::7] * 16).round() / 16  # probabilities on and beside the edges of bins
+    p[:50] = torch.eye(k)[torch.arange(50) % k]
+    p[50:60] = 1.0004 * torch.eye(k)[torch.arange(10) % k]  # rows need not sum to 1 exactly
+    predictions = Predictions(p, torch.arange(700) % k, normalized=True)
+    threshold = min(1 / 16, 1 / n_bins)
+    ours = metrics.class_bins(predictions, n_bins, threshold)
+    theirs = plain(metrics.class_bins, predictions, n_bins, threshold)
+    assert ours.n == theirs.n == 700
+    for name in ("count", "confidence", "correct", "rest_confidence", "rest_correct"):
+        torch.testing.assert_close(getattr(ours, name), getattr(theirs, name), rtol=1e-12, atol=1e-12)
 
 
 @needs_library

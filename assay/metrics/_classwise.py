@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from assay import arrays
+from assay import arrays, compiled
 from assay.predictions import Predictions
 
 
@@ -54,6 +54,10 @@ class ClassTally:
         self.columns = torch.zeros(2, n_classes, dtype=torch.float64, device=device)
 
     def __call__(self, p: Tensor, labels: Tensor) -> None:
+        self.n += len(p)
+        if compiled.AVAILABLE and p.dtype == torch.float32 and p.device.type == "cpu":
+            compiled.tally(p, labels, self.upper, self.threshold, self.columns, self.binned)
+            return
         k = p.shape[1]
         row, column = (p > self.threshold).nonzero(as_tuple=True)
         value = p[row, column].double()
@@ -63,7 +67,6 @@ class ClassTally:
             total += torch.bincount(index, weight, minlength=k * self.n_bins)
         self.columns[0] += p.sum(0, dtype=torch.float64)
         self.columns[1] += torch.bincount(labels, minlength=k)
-        self.n += len(p)
 
     def bins(self) -> ClassBins:
         count, confidence, correct = self.binned.view(3, -1, self.n_bins)
