@@ -27,9 +27,9 @@ class Compile(BuildHookInterface):
             why = getattr(error, "stderr", None) or error
             self.app.display_warning(f"assay is installed without its compiled loops, and measures slower: {why}")
             return
-        for old in library.parent.glob("compiled-*.so"):
-            old.unlink()
         unfinished.replace(library)
+        for other in {*library.parent.glob("compiled-*.so")} - {library}:
+            other.unlink()
         build_data["artifacts"].append(f"assay/{library.name}")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
