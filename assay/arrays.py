@@ -19,7 +19,7 @@ class InputError(ValueError):
 def tensor(values: ArrayLike, *, name: str) -> Tensor:
     """View `values` as a tensor, sharing memory where it can; lists of floats become float64."""
     if isinstance(values, Tensor):
-        return values.detach()
+        return values.detach().resolve_neg()  # a view that only notes its sign would be read without it
     try:
         array = np.asarray(values)
     except ValueError:

@@ -32,7 +32,7 @@ def _reduce_logits(scores: Tensor, labels: Tensor, columns: Columns, correct: Co
     """The same, and the probabilities where they are to be kept."""
     z, axis = arrays.laid_out(scores)
     top = z.amax(axis, keepdim=True)
-    label_below = (scores.gather(1, labels.unsqueeze(1)).squeeze(1) - top.squeeze(axis)).cpu().numpy()
+    label_below = (scores.gather(1, labels.unsqueeze(1)).squeeze(1).double() - top.squeeze(axis)).cpu().numpy()
     below = torch.sub(z, top, out=z if axis == 0 else None)
     weight = below.exp()
     # In float64, so that a confidence near 1 keeps its distance from 1, and saturated rows their order.

@@ -101,19 +101,27 @@ def test_confidences_near_1_keep_their_distance_from_it():
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_extremes_and_ties(plain, z, label):
     p = Predictions.from_logits(torch.tensor([z]), [label])
-    ours, exact = p.outcomes(), Predictions.from_logits(p.values.double(), [label]).outcomes()
-    for name in ("confidence", "nll", "brier", "entropy", "correct"):
-        torch.testing.assert_close(getattr(ours, name), getattr(exact, name))
+    exact = Predictions.from_logits(p.values.double(), [label]).outcomes()
+    for found in (p.outcomes(), plain(p.outcomes)):
+        for name in ("confidence", "nll", "brier", "entropy", "correct"):
+            torch.testing.assert_close(getattr(found, name), getattr(exact, name))
 
 
 @needs_library
 def test_rows_need_not_lie_in_order(plain):
     z = logits_of(1, 10, 300, 3.0).values
-    labels = torch.arange(600)[::2] % 10
+    labels = (torch.arange(600) % 10)[::2]
+    assert not labels.is_contiguous()
     turned, straight = (
         Predictions.from_logits(z.t(), labels),
         Predictions.from_logits(z.t().contiguous(), labels.clone()),
     )
+    assert torch.equal(turned.outcomes().nll, straight.outcomes().nll)
+
+
+def test_a_view_that_only_notes_its_sign():
+    z = logits_of(1, 20, 5, 3.0).values
+    turned, straight = (Predictions.from_logits(x, torch.arange(20) % 5) for x in (torch._neg_view(z), -z))
     assert torch.equal(turned.outcomes().nll, straight.outcomes().nll)
 
 
