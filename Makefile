@@ -62,4 +62,4 @@ pictures: demo .venv/installed-docs
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench demo docs/_build
+	rm -rf .venv .venv-bench demo docs/_build assay/compiled-*

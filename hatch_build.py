@@ -20,16 +20,16 @@ class Compile(BuildHookInterface):
         source = Path(self.root, "assay", "compiled.c")
         library = source.with_name(f"compiled-{sha256(source.read_bytes()).hexdigest()[:12]}.so")
         unfinished = library.with_suffix(f".{os.getpid()}")
-        command = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, str(source), "-o", str(unfinished), "-lm"]
         try:
-            subprocess.run(command, check=True, capture_output=True, text=True)
-        except (OSError, subprocess.CalledProcessError) as error:
+            command = [*shlex.split(os.environ.get("CC") or "cc"), *FLAGS, str(source), "-o", str(unfinished), "-lm"]
+            subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
+            unfinished.replace(library)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
             why = getattr(error, "stderr", None) or error
             self.app.display_warning(f"assay is installed without its compiled loops, and measures slower: {why}")
             return
-        unfinished.replace(library)
-        for other in {*library.parent.glob("compiled-*.so")} - {library}:
-            other.unlink()
+        for other in {*library.parent.glob("compiled-*")} - {library}:
+            other.unlink(missing_ok=True)
         build_data["artifacts"].append(f"assay/{library.name}")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

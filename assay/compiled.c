@@ -15,7 +15,7 @@
 
 #define LANES 8
 #define BLOCK 128 /* rows finished together, a multiple of LANES */
-#define MOST_CLASSES 4096
+#define MOST_CLASSES 1024
 #define TERMS 32 /* that floats are added up for, before the sum goes on in double */
 
 typedef float Floats __attribute__((vector_size(4 * LANES)));
@@ -24,7 +24,7 @@ typedef float Half __attribute__((vector_size(2 * LANES)));
 typedef double Doubles __attribute__((vector_size(4 * LANES)));
 
 #define ALL(x) ((Floats){x, x, x, x, x, x, x, x})
-#define HIGHER(a, b) ((Floats)(((Ints)(a) & ((a) > (b))) | ((Ints)(b) & ~((a) > (b)))))
+#define HIGHER(a, b) ((Floats)(((Ints)(a) & ~((a) <= (b))) | ((Ints)(b) & ((a) <= (b))))) /* a, where it is nan */
 
 /* Adds eight floats to eight doubles. */
 #define ADD(into, x)                                                                                                   \
@@ -33,7 +33,7 @@ typedef double Doubles __attribute__((vector_size(4 * LANES)));
         (into)[1] += __builtin_convertvector(((Half){(x)[4], (x)[5], (x)[6], (x)[7]}), Doubles);                       \
     } while (0)
 
-/* exp(x) for -43 <= x <= 0 to 1e-7 of itself: 2^m e^r with |r| <= ln(2) / 2, by the coefficients of Cephes' expf. */
+/* exp(x) for -86 <= x <= 0 to 1.2e-7 of itself: 2^m e^r with |r| <= ln(2) / 2, by the coefficients of Cephes' expf. */
 #define EXP(x, into)                                                                                                   \
     do {                                                                                                               \
         const Floats shifted = (x) * ALL(1.44269504f) + ALL(12582912.0f); /* 1.5 2^23: rounds to an integer */         \
@@ -111,9 +111,9 @@ static inline bool any_above(const float *x, float threshold)
 }
 
 /* Confidence, NLL, Brier, entropy (rows of `columns`, `stride` apart) and correctness of n rows of k logits.
- * `probabilities`, where given, receives them, [n, k].
+ * `probabilities`, where given, receives them, [n, k]. Returns the first row whose label is no class, or n.
  */
-WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_t n, int64_t k, double *columns,
+WIDE int64_t assay_reduce_logits(const float *scores, const int64_t *labels, int64_t n, int64_t k, double *columns,
                               int64_t stride, bool *correct, float *probabilities)
 {
     Floats z[MOST_CLASSES];
@@ -131,27 +131,38 @@ WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_
                 top = HIGHER(z[j], top);
             }
             Doubles totals[2] = {0}, moments[2] = {0}, sums[2] = {0};
+            Ints tops = {0};
             for (int64_t from = 0; from < k; from += TERMS) {
                 const int64_t to = k - from < TERMS ? k : from + TERMS;
                 Floats some_moments = ALL(0.0f), some_sums = ALL(0.0f);
                 for (int64_t j = from; j < to; j++) {
-                    /* What is below e^-43 is nothing to a sum of at least 1; its square would be denormal, and slow. */
-                    Floats below = HIGHER(z[j] - top, ALL(-43.0f)), weight;
+                    const Floats below = HIGHER(z[j] - top, ALL(-86.0f));
+                    const Ints at_top = below >= ALL(0.0f);
+                    Floats weight;
                     EXP(below, weight);
-                    z[j] = weight = (Floats)((Ints)weight & (below > ALL(-43.0f)));
+                    z[j] = weight = (Floats)((Ints)weight & ~(below <= ALL(-86.0f)));
                     some_moments += below * weight;
-                    some_sums += weight * weight;
-                    /* In double throughout: confidences near 1 keep their distance from 1, saturated rows their order. */
-                    ADD(totals, weight);
+                    /* Squares too small to count would be denormal, and slow. */
+                    const Floats large = (Floats)((Ints)weight & ~(below <= ALL(-43.0f)));
+                    some_sums += large * large;
+                    /* The highest are counted apart: what is small is not lost beside 1, in whatever order it comes, so
+                     * that a confidence near 1 keeps its distance from 1, and saturated rows their order. */
+                    tops -= at_top;
+                    const Floats rest = (Floats)((Ints)weight & ~at_top);
+                    ADD(totals, rest);
                 }
                 ADD(moments, some_moments);
                 ADD(sums, some_sums);
             }
+            const Floats n_tops = __builtin_convertvector(tops, Floats);
+            ADD(totals, n_tops);
             memcpy(total + at, totals, sizeof totals);
             memcpy(moment + at, moments, sizeof moments);
             memcpy(squares + at, sums, sizeof sums);
             for (int64_t i = 0; i < LANES && at + i < rows; i++) {
                 const int64_t label = labels[start + at + i];
+                if (label < 0 || label >= k)
+                    return start + at + i;
                 label_below[at + i] = (double)row[i][label] - top[i];
                 label_weight[at + i] = z[label][i];
                 bool right = row[i][label] == top[i];
@@ -173,21 +184,24 @@ WIDE void assay_reduce_logits(const float *scores, const int64_t *labels, int64_
             const double squared = (squares[i] * c - 2 * label_weight[i]) * c + 1;
             confidence[i] = c;
             nll[i] = log_total - label_below[i];
-            brier[i] = squared > 0 ? squared : 0;
+            brier[i] = squared < 0 ? 0 : squared;
             entropy[i] = log_total - moment[i] * c;
         }
     }
+    return n;
 }
 
 /* Adds n rows of probabilities to the sums of k classes: in `columns` [2, k] of each class all probabilities, and how
  * often it was the label; in `binned` [3, k, bins] of each class and bin how many probabilities above the threshold,
- * their sum, and how many of them the label's. Bin b ends with `upper[b]`.
+ * their sum, and how many of them the label's. Bin b ends with `upper[b]`. Returns as `assay_reduce_logits` does.
  */
-WIDE void assay_tally(const float *probabilities, const int64_t *labels, int64_t n, int64_t k, const double *upper,
+WIDE int64_t assay_tally(const float *probabilities, const int64_t *labels, int64_t n, int64_t k, const double *upper,
                       int64_t bins, float threshold, double *columns, double *binned)
 {
     for (int64_t i = 0; i < n; i++) {
         const float *p = probabilities + i * k;
+        if (labels[i] < 0 || labels[i] >= k)
+            return i;
         columns[k + labels[i]]++;
         for (int64_t j = 0; j < k; j++)
             columns[j] += p[j];
@@ -208,6 +222,7 @@ WIDE void assay_tally(const float *probabilities, const int64_t *labels, int64_t
             }
         }
     }
+    return n;
 }
 
 /* A ranking from n negated scores in ascending order, and the m among them that were errors: the distinct scores, how
@@ -263,7 +278,7 @@ double assay_risks(const double *kept, const double *wrong, int64_t t)
     return sum;
 }
 
-/* sum of hits log c + misses log(1 - c) over descending scores, the least of them a normal number. */
+/* sum of hits log c + misses log(1 - c) over descending scores between the least normal number and 1. */
 WIDE double assay_log_likelihood(const double *score, const double *hits, const double *misses, int64_t t)
 {
     double sums[BLOCK] = {0}, sum = 0;

@@ -17,13 +17,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from assay.arrays import InputError
+
 Floats = NDArray[np.float64]
-MOST_CLASSES = 4096
+MOST_CLASSES = 1024
 
 
 def _load() -> CDLL | None:
     source = Path(__file__).with_name("compiled.c")
-    library = source.with_name(f"compiled-{sha256(source.read_bytes()).hexdigest()[:12]}.so")
+    try:
+        library = source.with_name(f"compiled-{sha256(source.read_bytes()).hexdigest()[:12]}.so")
+    except OSError:  # in an archive, or without its sources
+        return None
     if not library.exists():
         return None
     try:
@@ -36,8 +41,8 @@ def _load() -> CDLL | None:
 def _typed(c: CDLL) -> CDLL:
     """What each function takes and returns; an address is an array's, or none."""
     p, n, x = c_void_p, c_int64, c_double
-    c.assay_reduce_logits.argtypes, c.assay_reduce_logits.restype = (p, p, n, n, p, n, p, p), None
-    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, p, n, c_float, p, p), None
+    c.assay_reduce_logits.argtypes, c.assay_reduce_logits.restype = (p, p, n, n, p, n, p, p), n
+    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, p, n, c_float, p, p), n
     c.assay_runs.argtypes, c.assay_runs.restype = (p, n, p, n, p, p, p), n
     c.assay_spread.argtypes, c.assay_spread.restype = (p, p, p, n, p, p, p, p, p), None
     c.assay_risks.argtypes, c.assay_risks.restype = (p, p, n), x
@@ -63,11 +68,11 @@ def reduce_logits(
     logits: Tensor, labels: Tensor, columns: Floats, correct: NDArray[np.bool_], *, keep: bool
 ) -> Tensor | None:
     """Write confidence, NLL, Brier, entropy [4, m] and correctness [m]; `keep` returns the probabilities, [m, k]."""
-    z, y = logits.float().contiguous(), labels.contiguous()
+    z, y = logits.float().contiguous(), _indices(labels, len(logits))
     p = torch.empty_like(z) if keep else None
     stride = columns.strides[0] // columns.itemsize
     into = _at(columns[0]), stride, _at(correct), None if p is None else p.data_ptr()
-    _c.assay_reduce_logits(z.data_ptr(), y.data_ptr(), *z.shape, *into)
+    _refuse(_c.assay_reduce_logits(z.data_ptr(), y.data_ptr(), *z.shape, *into), y)
     return p
 
 
@@ -75,9 +80,22 @@ def tally(
     probabilities: Tensor, labels: Tensor, upper: Tensor, threshold: float, columns: Tensor, binned: Tensor
 ) -> None:
     """Add rows of probabilities to the sums of each class [2, k], and above the threshold of each bin [3, k b]."""
-    p, y = probabilities.contiguous(), labels.contiguous()
+    p, y = probabilities.contiguous(), _indices(labels, len(probabilities))
     bins = upper.data_ptr(), len(upper), threshold
-    _c.assay_tally(p.data_ptr(), y.data_ptr(), *p.shape, *bins, columns.data_ptr(), binned.data_ptr())
+    _refuse(_c.assay_tally(p.data_ptr(), y.data_ptr(), *p.shape, *bins, columns.data_ptr(), binned.data_ptr()), y)
+
+
+def _indices(labels: Tensor, n: int) -> Tensor:
+    """Labels as the library reads them."""
+    if len(labels) != n:
+        raise InputError(f"{n} rows of predictions but {len(labels)} labels")
+    return labels.long().contiguous()
+
+
+def _refuse(row: int, labels: Tensor) -> None:
+    """Raise on the row at which the library stopped, unless it is the end."""
+    if row < len(labels):
+        raise InputError(f"row {row}: label {int(labels[row])} is no class")
 
 
 def runs(negated: Floats, errors: Floats) -> tuple[Floats, Floats, Floats]:

@@ -49,8 +49,10 @@ class Predictions:
         """From logits [n, k], k >= 2, all finite; labels are class indices."""
         z = arrays.floats(logits, name="logits", ndim=2)
         _two_classes(z, "logits", "from_binary_logits")
-        # A sum is infinite or nan if any term is, and costs a fraction of a look at each.
-        if not isfinite(z.sum(dtype=torch.float32 if z.element_size() < 4 else None)):
+        # A sum is infinite or nan if any term is, and costs a fraction of a look at each. Half precision is summed by
+        # chunks, for torch makes single-precision copies of it.
+        chunks = arrays.row_chunks(*z.shape, device=z.device) if z.element_size() < 4 else []
+        if not isfinite(sum(float(z[rows].float().sum()) for rows in chunks) if chunks else z.sum()):
             arrays.refuse(z, ~z.isfinite(), "logit is {}")
         return Predictions(z, *_columns(z, labels, False, ids, group, features))
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import Outcomes, Predictions, compiled, metrics
+from assay.arrays import InputError
 from assay.metrics import _kernel, _proper, _ranking, _sweep
 from assay.metrics._ranking import Ranking
 
@@ -68,7 +69,7 @@ def test_outcomes(plain, n, k, dtype):
 
 
 @needs_library
-@pytest.mark.parametrize("k", [10, 4096])
+@pytest.mark.parametrize("k", [10, 1024])
 @pytest.mark.parametrize("scale", [0.1, 5.0, 40.0, 3000.0])
 def test_outcomes_are_those_of_double_precision(scale, k):
     p = logits_of(0, 100_000 // k, k, scale)
@@ -84,7 +85,7 @@ def test_outcomes_are_those_of_double_precision(scale, k):
 
 
 def test_more_classes_than_the_library_takes():
-    p = logits_of(0, 3, 4097, 2.0)
+    p = logits_of(0, 3, 1025, 2.0)
     assert not compiled.takes(p.values)
     torch.testing.assert_close(p.outcomes().confidence, p.values.double().softmax(1).amax(1), rtol=1e-6, atol=0)
 
@@ -108,7 +109,7 @@ def test_extremes_and_ties(plain, z, label):
 
 
 @needs_library
-def test_rows_need_not_lie_in_order(plain):
+def test_rows_need_not_lie_in_order():
     z = logits_of(1, 10, 300, 3.0).values
     labels = (torch.arange(600) % 10)[::2]
     assert not labels.is_contiguous()
@@ -117,6 +118,59 @@ def test_rows_need_not_lie_in_order(plain):
         Predictions.from_logits(z.t().contiguous(), labels.clone()),
     )
     assert torch.equal(turned.outcomes().nll, straight.outcomes().nll)
+
+
+@needs_library
+@pytest.mark.parametrize("k", [10, 100])
+def test_what_is_small_counts_in_whatever_order_it_comes(k):
+    generator = torch.Generator().manual_seed(0)
+    row = torch.cat([torch.zeros(1), -36 - torch.rand(k - 1, generator=generator)])
+    z = torch.stack([row[torch.randperm(k, generator=generator)] for _ in range(500)])
+    p = Predictions.from_logits(z, torch.zeros(500, dtype=torch.int64))
+    confidence, small = p.outcomes().confidence, row[1:].double().exp().sum()
+    torch.testing.assert_close(1 - confidence, small.expand(500), rtol=0, atol=2.3e-16)
+    assert len(confidence.unique()) <= 2
+
+
+@needs_library
+@pytest.mark.parametrize("z", [[float("nan"), 1.0, 2.0], [1.0, 2.0, float("nan")], [float("inf"), 1.0, 2.0]])
+def test_what_is_no_number_stays_none(z):
+    o = Predictions(torch.tensor([z]), torch.tensor([2])).outcomes()
+    assert all(torch.isnan(column).all() for column in (o.confidence, o.brier, o.entropy))
+
+
+@needs_library
+def test_labels_that_passed_no_door():
+    z = logits_of(1, 4, 3, 2.0).values
+    narrow = Predictions(z, torch.tensor([0, 1, 2, 0], dtype=torch.int32))
+    assert torch.equal(narrow.outcomes().nll, Predictions.from_logits(z, [0, 1, 2, 0]).outcomes().nll)
+    for labels in ([0, 1, 2, 3], [0, -1, 2, 1], [0, 1]):
+        wrong = Predictions(z, torch.tensor(labels))
+        for call in (wrong.outcomes, lambda p=wrong: metrics.class_bins(p)):
+            with pytest.raises(InputError, match="label"):
+                call()
+
+
+def test_a_ranking_that_must_not_be_written_to():
+    r = ranking_of(0, 100, 50)
+    columns = [x.copy() for x in (r.score, r.kept, r.wrong)]
+    for column in columns:
+        column.setflags(write=False)
+    assert metrics.auroc(Ranking(*columns)) == metrics.auroc(r)
+
+
+def test_a_denormal_confidence():
+    r = metrics.ranking(Outcomes.from_scores([0.9, 3e-323], [True, True]))
+    assert metrics.nll_decomposition(r).calibration == pytest.approx(-np.log([0.9, 3e-323]).mean())
+
+
+def test_a_kernel_too_narrow_is_refused():
+    with pytest.raises(ValueError, match="too narrow"):
+        metrics.mmce(ranking_of(0, 100, 50), width=0.001)
+
+
+def test_all_wrong_and_sure():
+    assert metrics.smooth_ece(metrics.ranking(Outcomes.from_scores([1.0, 1.0], [False, False]))) == 1
 
 
 def test_a_view_that_only_notes_its_sign():
@@ -244,7 +298,7 @@ def loaded_from(folder: Path):
 
 @needs_library
 def test_a_library_of_another_source_is_not_loaded(tmp_path):
-    for file in [SOURCE, *SOURCE.parent.glob("compiled?c"), *SOURCE.parent.glob("compiled-*.so")]:
+    for file in [SOURCE, SOURCE.with_name("compiled.c"), *SOURCE.parent.glob("compiled-*.so")]:
         shutil.copy(file, tmp_path)
     assert loaded_from(tmp_path).AVAILABLE
     (tmp_path / "compiled.c").write_text("int nothing;")

@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
-    "arrays compiled",
-    "names reducing",
+    "arrays",
+    "compiled names",
+    "reducing",
     "predictions",
     "files scores metrics losses optim batch",
     "maps",

@@ -163,7 +163,7 @@ def _of_confidence(o: Outcomes, r: Ranking, width: Bins, mass: Bins) -> dict[str
     log_loss, squared = nll_decomposition(r, fit), brier_decomposition(r, fit)
     columns = {"nll": o.nll, "brier": o.brier, "mean_entropy": o.entropy}
     right, wrong = ece_correct(r), ece_wrong(r)
-    return {key: float(column.sum()) / r.n for key, column in columns.items() if column is not None} | {
+    return {key: float(column.cpu().numpy().sum()) / r.n for key, column in columns.items() if column is not None} | {
         "mean_confidence": float(r.claimed[-1]) / r.n,
         "ece": ece(width),
         "mce": mce(width),

@@ -31,7 +31,8 @@ class Ranking:
 
     def __post_init__(self) -> None:
         for name in ("score", "kept", "wrong"):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+            column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            object.__setattr__(self, name, column if column.flags.writeable else column.copy())
 
     def __add__(self, other: Ranking) -> Ranking:
         score = np.concatenate([self.score, other.score])
@@ -114,7 +115,7 @@ def ranking(outcomes: Outcomes) -> Ranking:
     if len(outcomes) == 0:
         raise InputError("no rows")
     # Plain doubles sort several times faster than doubles with an index or a flag in tow; negated, they descend.
-    negated = np.negative(outcomes.confidence.cpu().numpy())
+    negated = np.negative(outcomes.confidence.cpu().numpy(), dtype=np.float64)
     wrong = np.sort(negated.compress(~outcomes.correct.cpu().numpy()))
     negated.sort()
     if compiled.AVAILABLE:
@@ -156,7 +157,7 @@ def fpr95(r: Ranking, *, nearest: bool = False) -> float:
     if r.n_wrong in (0, r.n):
         return nan
     if not nearest:
-        enough = ceil(0.95 * (r.n - r.n_wrong) - 1e-9)
+        enough = -(-19 * (r.n - r.n_wrong) // 20)
         return float(r.wrong[r.right.searchsorted(enough)]) / r.n_wrong
     tpr = r.right / r.right[-1]
     corner = np.ones(len(tpr), dtype=bool)
