@@ -28,7 +28,9 @@ class Compile(BuildHookInterface):
             why = getattr(error, "stderr", None) or error
             self.app.display_warning(f"assay is installed without its compiled loops, and measures slower: {why}")
             return
-        for other in {*library.parent.glob("compiled-*")} - {library}:
+        finally:
+            unfinished.unlink(missing_ok=True)
+        for other in {*library.parent.glob("compiled-*.so")} - {library}:
             other.unlink(missing_ok=True)
         build_data["artifacts"].append(f"assay/{library.name}")
         build_data["pure_python"] = False

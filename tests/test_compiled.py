@@ -169,6 +169,12 @@ def test_a_kernel_too_narrow_is_refused():
         metrics.mmce(ranking_of(0, 100, 50), width=0.001)
 
 
+def test_smooth_ece_of_one_score_is_its_gap():
+    """Far from both ends a smoothed gap is the gap itself, so the fixed point is known."""
+    r = metrics.ranking(Outcomes.from_scores([0.5] * 100, [True] * 52 + [False] * 48))
+    assert metrics.smooth_ece(r) == pytest.approx(0.02, abs=1e-9)
+
+
 def test_all_wrong_and_sure():
     assert metrics.smooth_ece(metrics.ranking(Outcomes.from_scores([1.0, 1.0], [False, False]))) == 1
 
@@ -208,8 +214,12 @@ def test_sums_of_classes(plain, k, n_bins):
     ours = metrics.class_bins(predictions, n_bins, threshold)
     theirs = plain(metrics.class_bins, predictions, n_bins, threshold)
     assert ours.n == theirs.n == 700
+    turned = metrics.class_bins(
+        Predictions(p.t().contiguous().t(), predictions.labels, normalized=True), n_bins, threshold
+    )
     for name in ("count", "confidence", "correct", "rest_confidence", "rest_correct"):
         torch.testing.assert_close(getattr(ours, name), getattr(theirs, name), rtol=1e-12, atol=1e-12)
+        assert torch.equal(getattr(ours, name), getattr(turned, name))
 
 
 @needs_library
