@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-INPUTS = pyproject.toml constraints.txt hatch_build.py assay/compiled.c
+INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c
 
 .PHONY: demo test lint verify bench docs pictures clean
 
@@ -62,4 +62,4 @@ pictures: demo .venv/installed-docs
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench demo docs/_build assay/compiled-*
+	rm -rf .venv .venv-bench demo docs/_build assay/_core/loops-*

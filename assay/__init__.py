@@ -6,11 +6,11 @@ from assay.auditing import Audit, audit
 from assay.comparing import Comparison, compare
 from assay.metrics import evaluate
 from assay.predictions import Outcomes, Predictions
-from assay.selective import Threshold, choose_threshold
+from assay.thresholds import Threshold, choose_threshold
 
 if TYPE_CHECKING:
+    from assay.nn.training import Recipe, predict, train
     from assay.study import Study
-    from assay.training import Recipe, predict, train
 
 __all__ = [
     "Audit",
@@ -28,7 +28,7 @@ __all__ = [
     "train",
 ]
 __version__ = "0.1.0"
-_LATER = {"Recipe": "training", "predict": "training", "train": "training", "Study": "study"}
+_LATER = {"Recipe": "nn.training", "predict": "nn.training", "train": "nn.training", "Study": "study"}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from assay import metrics
-from assay.arrays import InputError, Tags
+from assay._core.arrays import InputError, Tags
 from assay.auditing import INFLUENCES, too_few
 from assay.metrics import CalibrationPart, Estimate, Interval, Survey
 from assay.predictions import Outcomes, Predictions

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay import arrays
-from assay.arrays import ArrayLike, InputError, Tags
-from assay.reducing import Watch, reduce_logits, reduce_probabilities
+from assay._core import arrays
+from assay._core.arrays import ArrayLike, InputError, Tags
+from assay._core.reducing import Watch, reduce_logits, reduce_probabilities
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from assay.data import Facts, Samples, crop_and_flip, samples, shuffled_batches
+from assay.nn.data import Facts, Samples, crop_and_flip, samples, shuffled_batches
 
 N, BATCH, BOUND = 10_000, 128, 5
 FACTS = Facts(tuple("0123456789"), (0.491, 0.482, 0.447), (0.247, 0.243, 0.262), crop_and_flip)

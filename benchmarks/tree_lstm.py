@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from timing import seconds
 from torch import Tensor
 
-from assay.networks import tree_lstm
-from assay.networks._tree_lstm import TreeLSTM
+from assay.nn.networks import tree_lstm
+from assay.nn.networks._tree_lstm import TreeLSTM
 
 WORDS, BOUND = 38, 10  # at most, so that the mean is that of SST
 

@@ -19,13 +19,13 @@ from torch import nn
 
 from assay import published
 from assay.calibrators import CALIBRATORS, TOP_LABEL
-from assay.data import DATA
 from assay.metrics import METRICS
-from assay.networks import NETWORKS
+from assay.nn.data import DATA
+from assay.nn.networks import NETWORKS
+from assay.nn.recipes import METHODS, RECIPES, SETUPS
+from assay.nn.training._configuration import described
 from assay.published import SOURCES, Figure
-from assay.recipes import METHODS, RECIPES, SETUPS
 from assay.scores import SCORES
-from assay.training._configuration import described
 
 STUDIES = Path(__file__).parents[1] / "studies"
 ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
@@ -97,9 +97,9 @@ def recipes() -> str:
         given = {key: value for _, own in parts for key, value in own.items()}
         how = []
         if "rho" in recipe["optimizer"]:
-            how.append(f"{source('SAM', 'assay.optim._sam')}, {values({'rho': recipe['optimizer']['rho']})}")
+            how.append(f"{source('SAM', 'assay.nn.optim._sam')}, {values({'rho': recipe['optimizer']['rho']})}")
         if "averaged" in str(recipe["keep"]):
-            how.append(source("weights averaged", "assay.optim._averaging"))
+            how.append(source("weights averaged", "assay.nn.optim._averaging"))
         if recipe["start"]:
             how.append(f"begun at {recipe['start']['share']:.0%} of `cross_entropy`")
         minimized = " + ".join(source(f.rpartition(".")[2], f.rpartition(".")[0]) for f, _ in parts)
@@ -122,7 +122,7 @@ def _minimized(node: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def setups() -> str:
-    """The set-up of each seed: `focal@004` is focal loss in that of 004."""
+    """The set-up of each paper: `focal@mukhoti2020` is focal loss in that of mukhoti2020."""
     rows = []
     for name, setup in SETUPS.items():
         r = described(setup.baseline)
@@ -197,22 +197,22 @@ def _study(file: Path) -> dict[str, Any]:
 
 
 def tables_of_seeds() -> str:
-    """Every table of the seeds that is kept as data."""
+    """Every table of the papers that is kept as data."""
     rows = []
     for s in SOURCES:
-        n = sum(figure.table == s.table for figure in published.load(s.seed))
-        rows.append((s.seed, s.table, s.caption, f"{s.runs or 'not said'}", str(n), "; ".join(s.remarks)))
+        n = sum(figure.table == s.table for figure in published.load(s.paper))
+        rows.append((s.paper, s.table, s.caption, f"{s.runs or 'not said'}", str(n), "; ".join(s.remarks)))
     return table(("seed", "table", "what it shows", "runs", "figures", "remarks"), rows)
 
 
 def evidence() -> str:
-    """In how many settings of the seeds a method is better than cross-entropy, on each axis, before any scaling."""
+    """In how many settings of the papers a method is better than cross-entropy, on each axis, before any scaling."""
     figures = [f for f in published.load() if (f.calibrator, f.score, f.shift) == ("none", "max_probability", "none")]
-    at: dict[tuple[str, ...], float] = {(f.seed, f.data, f.network, f.method, f.metric): f.mean for f in figures}
+    at: dict[tuple[str, ...], float] = {(f.paper, f.data, f.network, f.method, f.metric): f.mean for f in figures}
     methods = list(dict.fromkeys(published.plain(f.method) for f in figures))
     rows = []
     for method in (name for name in METHODS if name in methods and name != "cross_entropy"):
-        for seed in dict.fromkeys(f.seed for f in figures):
+        for seed in dict.fromkeys(f.paper for f in figures):
             cells = {axis: _better(at, seed, method, axis) for axis in ("calibration", "ranking", "accuracy")}
             if any(cells.values()):
                 rows.append((f"`{method}`", seed, *cells.values()))
@@ -231,7 +231,7 @@ def _better(at: Mapping[tuple[str, ...], float], seed: str, method: str, axis: s
 def scaled() -> str:
     """What is left of a method's advantage in calibration once both are scaled by temperature."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for seed in ("001", "002", "003", "004"):
+    for seed in ("singh2021", "wang2021", "karandikar2021", "mukhoti2020"):
         figures = [f for f in published.load(seed) if f.metric in ("ece", "ece_l2_mass") and f.shift == "none"]
         at = {(f.data, f.network, f.method, _kind(f)): f.mean for f in figures}
         for (where, network, name, kind), mean in at.items():

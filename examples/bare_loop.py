@@ -11,10 +11,10 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, TensorDataset
 
 from assay import Predictions, evaluate
-from assay.data import batches, load
-from assay.losses import cross_entropy, sb_ece_lb
-from assay.networks import mlp
-from assay.optim import SAM, cosine, recompute_batch_norm, swa
+from assay.nn.data import batches, load
+from assay.nn.losses import cross_entropy, sb_ece_lb
+from assay.nn.networks import mlp
+from assay.nn.optim import SAM, cosine, recompute_batch_norm, swa
 
 EPOCHS, AVERAGED = 10, 3
 

@@ -15,10 +15,10 @@ from torch.optim import SGD
 from torch.utils.data import DataLoader, TensorDataset
 
 from assay import Predictions, evaluate
-from assay.data import batches, load
-from assay.losses import cross_entropy
-from assay.networks import resnet8
-from assay.optim import SAM, recompute_batch_norm, swa
+from assay.nn.data import batches, load
+from assay.nn.losses import cross_entropy
+from assay.nn.networks import resnet8
+from assay.nn.optim import SAM, recompute_batch_norm, swa
 
 EPOCHS, AVERAGED_FROM = 6, 3
 

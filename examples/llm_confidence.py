@@ -17,7 +17,7 @@ import numpy as np
 from assay import Outcomes, audit, compare
 from assay.calibrators import TOP_LABEL
 from assay.maps import apply
-from assay.selective import choose_threshold
+from assay.thresholds import choose_threshold
 
 SAID = np.array([0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99])
 

@@ -20,9 +20,9 @@ from torch import nn
 
 from assay import Outcomes, Predictions, audit, evaluate
 from assay.calibrators import temperature
-from assay.deploy import export_onnx
 from assay.maps import apply
-from assay.selective import choose_threshold
+from assay.nn.deploy import export_onnx
+from assay.thresholds import choose_threshold
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp())
 

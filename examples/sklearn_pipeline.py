@@ -12,8 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from assay import Predictions, audit, compare, evaluate
-from assay.deploy import CalibratedClassifier
-from assay.selective import SelectiveClassifier, choose_threshold
+from assay.nn.deploy import CalibratedClassifier
+from assay.nn.selective import SelectiveClassifier
+from assay.thresholds import choose_threshold
 
 x, y = load_digits(return_X_y=True)
 x_train, x_rest, y_train, y_rest = train_test_split(x, y, train_size=300, random_state=0, stratify=y)

@@ -1,4 +1,4 @@
-"""The analyses of the seeds: known values, laws that wrong code would break, and that the figures show them."""
+"""The analyses of the papers: known values, laws that wrong code would break, and that the figures show them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn.functional import cross_entropy
 
 from assay import Predictions, files, metrics
-from assay.arrays import InputError
-from assay.data import Cut, load
-from assay.losses import gamma_for
-from assay.networks import network
-from assay.recipes import recipe
+from assay._core.arrays import InputError
+from assay.nn.data import Cut, load
+from assay.nn.losses import gamma_for
+from assay.nn.networks import network
+from assay.nn.recipes import recipe
+from assay.nn.training import Record, initialized, train
 from assay.report import analyses, figures, statistics
 from assay.report.drawing import _from_folders, draw_study
 from assay.report.drawing._results import Results
@@ -29,7 +30,6 @@ from assay.report.drawing._study import FIGURES
 from assay.report.statistics import Line, Method
 from assay.study import Study, Summary, cohens_d, expand, within_sem
 from assay.study._rows import SCHEMA
-from assay.training import Record, initialized, train
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_focal_lies_below_cross_entropy_and_inverse_focal_above():
 def test_the_gradient_factor_falls_below_one_at_p0(gamma):
     [line] = analyses.gradient_factors([gamma])
     p0 = next(p for p, g in zip(line.x, line.mean, strict=True) if g < 1)
-    assert gamma_for(p0) <= gamma <= gamma_for(p0 - 0.005), "seed 004, proposition 2"
+    assert gamma_for(p0) <= gamma <= gamma_for(p0 - 0.005), "mukhoti2020, proposition 2"
 
 
 # Names.
@@ -222,7 +222,7 @@ def test_the_gradient_factor_falls_below_one_at_p0(gamma):
 @pytest.mark.parametrize(
     ("method", "recipe", "values"),
     [
-        ("focal@002,gamma=3.0", "focal@002", {"gamma": 3.0}),
+        ("focal@wang2021,gamma=3.0", "focal@wang2021", {"gamma": 3.0}),
         ("crl", "crl", {}),
         ("a,x=1,y=-2e-3", "a", {"x": 1.0, "y": -0.002}),
         ("focal,detach_weight=True,gamma=2", "focal,detach_weight=True", {"gamma": 2.0}),
@@ -249,10 +249,10 @@ def test_only_corruptions_have_a_severity(split, found):
 @pytest.mark.parametrize(
     ("method", "found"),
     [
-        ("sb_ece@003", ("sb_ece", "cross_entropy@003")),
+        ("sb_ece@karandikar2021", ("sb_ece", "cross_entropy@karandikar2021")),
         ("brier_s_avuc", ("s_avuc", "brier")),
-        ("focal_mmce@003,beta=8.0", ("mmce", "focal@003")),
-        ("focal@003", None),
+        ("focal_mmce@karandikar2021,beta=8.0", ("mmce", "focal@karandikar2021")),
+        ("focal@karandikar2021", None),
         ("focal_scheduled", None),
     ],
 )
@@ -266,7 +266,7 @@ def test_a_composite_loss_knows_its_primary(method, found):
 def sweep_rows(**more: object) -> pa.Table:
     values = {(1.0, 0): 0.1, (1.0, 1): 0.3, (5.0, 0): 0.4, (5.0, 1): 0.4, (3.0, 0): 0.0, (3.0, 1): 0.1}
     focal = [
-        {"method": f"focal@002,gamma={gamma}", "seed": seed, "value": value, **more}
+        {"method": f"focal@wang2021,gamma={gamma}", "seed": seed, "value": value, **more}
         for (gamma, seed), value in values.items()
     ]
     return table({"value": 0.9, **more}, *focal)
@@ -274,11 +274,11 @@ def sweep_rows(**more: object) -> pa.Table:
 
 def test_a_sweep_reads_its_coefficient_off_the_method(ax):
     [line] = analyses.lines(sweep_rows(), over="gamma", by=["recipe", "calibrator"])
-    assert (line.name, line.x) == ("focal@002, none", (1.0, 3.0, 5.0))
+    assert (line.name, line.x) == ("focal@wang2021, none", (1.0, 3.0, 5.0))
     assert_allclose(line.mean, [0.2, 0.05, 0.4])
     assert_allclose(line.spread, [np.std([0.1, 0.3], ddof=1), np.std([0.0, 0.1], ddof=1), 0])
     figures.sweep([line], ax, varied="gamma", metric="ece")
-    points, _, _ = label(ax, "focal@002, none")
+    points, _, _ = label(ax, "focal@wang2021, none")
     assert tuple(points.get_xdata()) == line.x
     assert tuple(points.get_ydata()) == line.mean
 
@@ -301,13 +301,13 @@ def test_a_row_without_a_number_there_is_left_out():
 def test_the_best_coefficient_is_that_of_the_best_mean(metric, best, ax):
     small = sweep_rows(n_train=50, metric=metric)
     large = table(
-        {"method": "focal@002,gamma=1.0", "value": 0.05, "metric": metric},
-        {"method": "focal@002,gamma=5.0", "value": 0.06, "metric": metric},
+        {"method": "focal@wang2021,gamma=1.0", "value": 0.05, "metric": metric},
+        {"method": "focal@wang2021,gamma=5.0", "value": 0.06, "metric": metric},
     )
     [line] = analyses.best_coefficients(pa.concat_tables([small, large], promote_options="default"), "gamma")
-    assert line == Line("focal@002", (50.0, 200.0), best, (0.0, 0.0))
+    assert line == Line("focal@wang2021", (50.0, 200.0), best, (0.0, 0.0))
     figures.sweep([line], ax, varied="n_train", metric="best gamma")
-    assert tuple(label(ax, "focal@002")[0].get_ydata()) == best
+    assert tuple(label(ax, "focal@wang2021")[0].get_ydata()) == best
 
 
 # Shift: value = severity / 10 + kind, so kinds differ a lot and that must not be error.
@@ -478,7 +478,7 @@ def test_a_metric_that_is_better_in_no_direction_has_no_effect():
 
 
 def test_the_three_scenarios_have_the_figures_of_the_paper(ax):
-    """Seed 001, fig 1."""
+    """singh2021, fig 1."""
     found = analyses.scenarios()
     printed = [(0.06, 0.774), (0.18, 0.9946), (0.08, 0.89)]
     assert [(round(s.ece, 2), round(s.auroc, 2)) for s in found] == [(e, round(a, 2)) for e, a in printed]

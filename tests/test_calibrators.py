@@ -11,7 +11,7 @@ import torch
 from scipy.optimize import brentq
 
 from assay import Outcomes, Predictions, compare, evaluate, examples, files, maps, metrics
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators import (
     CALIBRATORS,
     TOP_LABEL,

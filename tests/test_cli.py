@@ -13,10 +13,10 @@ from conftest import gaussian_predictions
 
 from assay import Predictions, audit, cli, files, maps
 from assay.calibrators import CALIBRATORS
-from assay.deploy import export_onnx
 from assay.metrics import METRICS
-from assay.recipes import ABOUT, METHODS
-from assay.selective import choose_threshold
+from assay.nn.deploy import export_onnx
+from assay.nn.recipes import ABOUT, METHODS
+from assay.thresholds import choose_threshold
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from assay import cli
-from assay.arrays import InputError
-from assay.cli_train import kept_network, train_command
-from assay.networks import NETWORKS
+from assay._core.arrays import InputError
+from assay.cli.train import kept_network, train_command
+from assay.nn.networks import NETWORKS
 
 Refused = Callable[..., str]
 

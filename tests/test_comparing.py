@@ -8,7 +8,7 @@ import torch
 from scipy.stats import ttest_rel
 
 from assay import Outcomes, Predictions, compare, examples, metrics
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.metrics import holm
 
 

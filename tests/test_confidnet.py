@@ -10,16 +10,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from assay.arrays import InputError
-from assay.batch import Batch, Task
-from assay.confidnet import ConfidNet, confidnet, fine_tuned, held_out_aupr_error, true_class_probability
-from assay.data import Cut, Splits, load
+from assay._core.arrays import InputError
 from assay.metrics import aupr_error, auroc, ranking
-from assay.networks import Network, mlp, vgg16_confidnet
+from assay.nn.batch import Batch, Task
+from assay.nn.confidnet import ConfidNet, confidnet, fine_tuned, held_out_aupr_error, true_class_probability
+from assay.nn.data import Cut, Splits, load
+from assay.nn.networks import Network, mlp, vgg16_confidnet
+from assay.nn.recipes import recipe
+from assay.nn.training import NOTHING, predict, train
 from assay.predictions import Outcomes, Predictions
-from assay.recipes import recipe
 from assay.scores import outcomes_by
-from assay.training import NOTHING, predict, train
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter, map_coordinates, zoom
 from torch import Generator
 
-from assay.arrays import InputError
-from assay.data import (
+from assay._core.arrays import InputError
+from assay.nn.data import (
     DATA,
     Cut,
     Facts,
@@ -40,13 +40,13 @@ from assay.data import (
     samples,
     shuffled_batches,
 )
-from assay.data._images import Column, Files, decoded
-from assay.data._parquet import numbers
-from assay.data._samples import chosen
-from assay.data._sst import parse
-from assay.data._words import numbered, vocabulary
-from assay.data.corruptions import CORRUPTIONS, SEVERITIES, corrupted
-from assay.data.corruptions._digital import _displacements
+from assay.nn.data._images import Column, Files, decoded
+from assay.nn.data._parquet import numbers
+from assay.nn.data._samples import chosen
+from assay.nn.data._sst import parse
+from assay.nn.data._words import numbered, vocabulary
+from assay.nn.data.corruptions import CORRUPTIONS, SEVERITIES, corrupted
+from assay.nn.data.corruptions._digital import _displacements
 
 REAL = pytest.mark.skipif("ASSAY_DATA" not in os.environ, reason="ASSAY_DATA names no folder of data sets")
 FACTS = Facts(("a", "b", "c"), mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.3))
@@ -601,7 +601,7 @@ def test_an_unknown_set_suggests_the_nearest():
 
 
 def test_an_own_set_is_found_by_its_path(tmp_path, monkeypatch):
-    code = "from assay.data import load\ndef small(folder, cut): return load('digits', cut=cut)\n"
+    code = "from assay.nn.data import load\ndef small(folder, cut): return load('digits', cut=cut)\n"
     (tmp_path / "own_data.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     assert len(load("own_data:small", cut=Cut(n_train=50)).train) == 50

@@ -13,11 +13,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from assay import evaluate, maps
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS, auto, histogram, temperature
-from assay.deploy import CalibratedClassifier, calibrate_onnx, calibrated, export_onnx
+from assay.nn.deploy import CalibratedClassifier, calibrate_onnx, calibrated, export_onnx
 from assay.predictions import Predictions
-from assay.selective import choose_threshold
+from assay.thresholds import choose_threshold
 
 HELD_OUT, TEST = gaussian_predictions(2000, 4, seed=0), gaussian_predictions(500, 4, seed=1)
 
@@ -92,7 +92,7 @@ def test_maps_of_many_classes_are_few_nodes(tmp_path):
 
 
 def test_a_file_that_disagrees_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("assay.deploy._onnx.TOLERANCE", -1.0)
+    monkeypatch.setattr("assay.nn.deploy._onnx.TOLERANCE", -1.0)
     (tmp_path / "m.onnx").write_text("old")
     with pytest.raises(InputError, match="was not written"):
         export_onnx(Small(), temperature(HELD_OUT), tmp_path / "m.onnx", example=torch.randn(8, 1, 4, 4))

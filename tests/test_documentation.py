@@ -16,8 +16,8 @@ import pytest
 from assay.calibrators import CALIBRATORS
 from assay.cli import app
 from assay.metrics import METRICS
-from assay.networks import NETWORKS
-from assay.recipes import METHODS, SETUPS
+from assay.nn.networks import NETWORKS
+from assay.nn.recipes import METHODS, SETUPS
 from assay.scores import SCORES
 
 ROOT = Path(__file__).parents[1]
@@ -86,9 +86,9 @@ def row(table: str, name: str) -> str:
 
 
 def test_the_evidence_counts_the_published_figures(generate: ModuleType):
-    """Seed 000, table 1: label smoothing has the lower AUROC on all of six networks and two data sets."""
-    assert "| `label_smoothing` | 000 |  | 0 of 12 |  |" in generate.evidence()
-    assert "| `fmfp` | 000 | 10 of 10 | 10 of 10 |  |" in generate.evidence()
+    """zhu2022, table 1: label smoothing has the lower AUROC on all of six networks and two data sets."""
+    assert "| `label_smoothing` | zhu2022 |  | 0 of 12 |  |" in generate.evidence()
+    assert "| `fmfp` | zhu2022 | 10 of 10 | 10 of 10 |  |" in generate.evidence()
 
 
 def test_every_study_file_is_listed_with_its_command(generate: ModuleType):

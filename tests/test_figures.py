@@ -15,7 +15,7 @@ from assay import Outcomes, Predictions, examples, metrics
 from assay.report import figures, statistics
 from assay.report.figures._style import look
 from assay.report.statistics import Effect, Line, Method
-from assay.selective import choose_threshold
+from assay.thresholds import choose_threshold
 
 LINE = Line("sam", (1.0, 2.0, 4.0), (0.5, 0.4, 0.3), (0.01, 0.02, 0.03))
 METHODS = [Method("focal", (0.02, 0.04), (0.90, 0.92)), Method("mixup", (0.05,), (0.8,))]

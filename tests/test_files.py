@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from assay import Outcomes, Predictions, files
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.files import Columns
 
 

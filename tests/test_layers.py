@@ -9,23 +9,24 @@ from pathlib import Path
 
 import pytest
 
+import assay
+
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
-    "arrays",
-    "compiled names",
-    "reducing",
+    "_core.arrays",
+    "_core.loops _core.lookup",
+    "_core.reducing",
     "predictions",
-    "files scores metrics losses optim batch",
+    "files scores metrics",
     "maps",
-    "auditing calibrators selective objectives",
+    "nn.losses nn.optim nn.batch",
+    "auditing calibrators thresholds nn.objectives",
     "comparing",
-    "deploy data networks examples published",
-    "training",
-    "confidnet recipes",
+    "nn.selective nn.deploy nn.data nn.networks examples published",
+    "nn.training",
+    "nn.confidnet nn.recipes",
     "study",
     "report",
-    "cli_progress cli_report cli_train",
-    "cli_correct cli_study",
     "cli",
     "__main__",
 ]
@@ -33,8 +34,14 @@ RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer.split()}
 LAZY = ("pyarrow", "scipy", "sklearn", "matplotlib", "lightning", "ray", "onnx")
 
 
+def part(module: str) -> str:
+    """The layer's name for a module of the package: two levels below `_core` and `nn`, one elsewhere."""
+    names = module.split(".")[1:]
+    return ".".join(names[: 2 if names[0] in ("_core", "nn") else 1])
+
+
 def modules(tree: ast.AST, package: list[str]) -> set[str]:
-    """Top-level parts of the package that a module imports: `import x.y`, `from x import y` and relative forms."""
+    """Modules that a file imports, in whatever form: `from assay import audit` is an import of `assay.auditing`."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -43,25 +50,38 @@ def modules(tree: ast.AST, package: list[str]) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else []
             name = ".".join([*base, *([node.module] if node.module else [])])
             found |= {f"{name}.{alias.name}" for alias in node.names}
-    return {name.split(".")[1] for name in found if name.startswith("assay.")}
+    return {home(name) for name in found if name.startswith("assay.")}
+
+
+def home(name: str) -> str:
+    """The module that defines what `from assay import name` gives, or the module itself."""
+    exported = name.split(".")[1]
+    thing = None if part(name) in RANK else getattr(assay, exported, None)
+    return str(getattr(thing, "__module__", name))
 
 
 @pytest.mark.parametrize("file", sorted(ROOT.rglob("*.py")), ids=lambda file: str(file.relative_to(ROOT)))
 def test_imports_point_down(file):
     parts = file.relative_to(ROOT.parent).with_suffix("").parts
-    if len(parts) == 2 and parts[1] == "__init__":
+    package = parts[:-1]
+    if (package == ("assay",) and parts[-1] == "__init__") or parts[-2:] in (("_core", "__init__"), ("nn", "__init__")):
         return
-    here = parts[1]
-    for there in modules(ast.parse(file.read_text()), list(parts[:-1])):
-        assert here == there or there not in RANK or RANK[there] < RANK[here], f"{here} imports {there}"
-        assert here in RANK, f"{here} has no layer"
+    here = part(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    assert here in RANK, f"{here} has no layer"
+    for there in sorted(map(part, modules(ast.parse(file.read_text()), list(package)))):
+        if there not in (here, "__version__"):
+            assert there in RANK, f"{here} imports {there}, which has no layer"
+            assert RANK[there] < RANK[here], f"{here} imports {there}"
 
 
 def test_the_layer_test_reads_all_forms():
     code = (
-        "import assay.cli\nfrom assay import report\nfrom ..study import x\nfrom . import y\nfrom assay.maps import z"
+        "import assay.cli\nfrom assay import report, audit, Recipe\nfrom ..study import x\nfrom . import y\n"
+        "from assay.maps import z\nfrom assay._core import arrays\nfrom assay.nn.losses import focal"
     )
-    assert modules(ast.parse(code), ["assay", "metrics"]) == {"cli", "report", "study", "maps", "metrics"}
+    found = {part(name) for name in modules(ast.parse(code), ["assay", "metrics"])}
+    expected = "cli report auditing nn.training study metrics maps _core.arrays nn.losses"
+    assert found == set(expected.split())
 
 
 def test_heavy_packages_are_not_imported_with_assay():

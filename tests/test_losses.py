@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from assay import Outcomes, metrics
-from assay.losses import (
+from assay.metrics import equal_width
+from assay.nn.losses import (
     avuc,
     avuc_gs,
     brier,
@@ -37,7 +38,6 @@ from assay.losses import (
     soft_uncertainty,
     with_secondary,
 )
-from assay.metrics import equal_width
 
 PRIMARY = {
     "cross_entropy": cross_entropy,
@@ -195,7 +195,7 @@ def test_autocast_to_bfloat16_costs_no_precision_beyond_the_logits(name):
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 3.0])
 def test_focal_gradient_is_that_of_cross_entropy_times_the_factor(gamma, batch):
-    """Seed 004, proposition 1; with a detached weight the factor is (1 - p)^gamma."""
+    """mukhoti2020, proposition 1; with a detached weight the factor is (1 - p)^gamma."""
     logits, labels = batch
     p = logits.detach().softmax(1).gather(1, labels[:, None])
     plain = gradient(cross_entropy, *batch)
@@ -362,6 +362,6 @@ def test_stopped_gradient_is_that_at_constant_confidence(batch):
 @pytest.mark.parametrize("primary", [cross_entropy, focal, mse])
 @pytest.mark.parametrize("secondary", [mmce, avuc, avuc_gs, sb_ece_lb, s_avuc])
 def test_every_secondary_joins_every_primary(primary, secondary, batch):
-    """Seed 003's cross product."""
+    """karandikar2021's cross product."""
     both = with_secondary(primary, secondary, beta=0.7)
     assert torch.allclose(both(*batch), primary(*batch) + 0.7 * secondary(*batch))

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from assay.arrays import InputError
-from assay.networks import NETWORKS, Network, build, network
+from assay._core.arrays import InputError
+from assay.nn.networks import NETWORKS, Network, build, network
 
 WEIGHTS = {  # for 10 and 100 classes, from the layer lists of the papers' code
     "resnet32": (464_154, 470_004),

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from assay import objectives
-from assay.arrays import InputError
-from assay.batch import Batch, Task
-from assay.losses import cross_entropy, focal
-from assay.objectives import (
+from assay._core.arrays import InputError
+from assay.nn import objectives
+from assay.nn.batch import Batch, Task
+from assay.nn.losses import cross_entropy, focal
+from assay.nn.objectives import (
     CorrectnessRanking,
     crl,
     cs_kd,
@@ -68,7 +68,7 @@ def test_a_second_look_at_a_batch_sees_the_same(build, model, batch):
 
 
 def test_gamma_falls_by_epoch(model, batch):
-    """5 for the first 100 epochs, 3 for the next 150, 2 for the last 100 of 350 (seed 004)."""
+    """5 for the first 100 epochs, 3 for the next 150, 2 for the last 100 of 350 (mukhoti2020)."""
     objective = scheduled_focal()(TASK)
     for epoch, gamma in ((0, 5.0), (99, 5.0), (100, 3.0), (249, 3.0), (250, 2.0), (349, 2.0)):
         found = objective(model, replace(batch, epoch=epoch))

@@ -13,7 +13,7 @@ from torch.optim import SGD
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import SWALR
 
-from assay.optim import (
+from assay.nn.optim import (
     SAM,
     constant,
     cosine,
@@ -297,7 +297,7 @@ def test_the_rates_of_fmfp_are_those_of_torch():
 
 
 def test_multistep_drops_after_its_milestones():
-    """Seed 000: .1, /10 at 80, 130 and 170 of 200 epochs."""
+    """zhu2022: .1, /10 at 80, 130 and 170 of 200 epochs."""
     schedule = multistep((80 / 200, 130 / 200, 170 / 200))
     drops = [epoch for epoch in range(1, 200) if schedule(epoch, 200) < schedule(epoch - 1, 200)]
     assert drops == [80, 130, 170]

@@ -21,8 +21,8 @@ from assay.report.page._epochs import room
 from assay.report.page._tables import RISKS
 from assay.report.page._thresholds import between
 from assay.report.page._verdict import overall, words
-from assay.selective import choose_threshold, risk_bound, spelled
 from assay.study import Cell, Line, Run, Study, Summary, Table, expand, read_rows, tables, write_rows
+from assay.thresholds import choose_threshold, risk_bound, spelled
 
 DRAWN = """return [...document.querySelectorAll(".chart")].filter((chart) => chart.offsetParent)
     .every((chart) => chart.querySelector(".trace"))"""
@@ -83,7 +83,7 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
     def beside(point, method, calibrator, metric):
         names = (point["data"], point["network"], method, calibrator, "max_probability", "none", metric)
         there = (method, calibrator, metric) == ("cross_entropy", "none", "ece")
-        return Figure("000", "2", *names, 0.05, None, "") if there else None
+        return Figure("zhu2022", "2", *names, 0.05, None, "") if there else None
 
     runs = [*RUNS, replace(LOST, seed=2)]
     rows = read_rows(STUDY, [root / run.folder for run in runs])
@@ -408,7 +408,7 @@ def test_a_view_shows_each_cell_as_the_tables_do(study, folder):
     assert cell["text"].split()[0] == f"{mean(seeds):.2f}±{stdev(seeds):.2f}"
     assert cell["seeds"] == pytest.approx(seeds, rel=1e-3)
     assert cell["under"] == f"5.00 ({mean(seeds) - 5:+.2f})"
-    assert view["legend"].endswith("a paper's figure, and ours less it (seed 000 table 2)")
+    assert view["legend"].endswith("a paper's figure, and ours less it (zhu2022 table 2)")
 
 
 def test_curves_are_means_and_spreads_over_seeds_thinned(study):

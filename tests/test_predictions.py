@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from assay import Outcomes, Predictions, evaluate
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 
 LOGITS = [[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]]
 HALVES = [[0.5, 0.5], [0.2, 0.8]]

@@ -1,4 +1,4 @@
-"""The seeds' tables are what the papers print, in natural units, under names that exist."""
+"""The papers' tables are what the papers print, in natural units, under names that exist."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from math import log, sqrt
 import pytest
 
 from assay import calibrators
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS
-from assay.data import DATA
 from assay.metrics import METRICS
-from assay.networks import NETWORKS
+from assay.nn.data import DATA
+from assay.nn.networks import NETWORKS
+from assay.nn.recipes import METHODS
 from assay.published import COLUMNS, SOURCES, Figure, Source, load, plain, read
 from assay.published._sources import FACTORS
-from assay.recipes import METHODS
 from assay.scores import SCORES
 
 # As printed, a table a block: data, network, method, calibrator (and score or shift), metric, then mean±spread.
 SPOTS = """
-000 1
+zhu2022 1
 cifar10 preact_resnet110 cross_entropy none aurc 9.94±1.29
 cifar10 preact_resnet110 label_smoothing none auroc 81.89±1.64
 cifar10 wrn28_10 mixup none fpr95 31.27±0.63
@@ -31,7 +31,7 @@ cifar100 preact_resnet110 cross_entropy none aupr_error 66.54±0.29
 cifar100 wrn28_10 focal none aupr_success 96.12±0.16
 cifar100 densenet_bc_100_12 cs_kd none e_aurc 41.38±1.28
 cifar100 convmixer_256_16 l1 none aupr_error 64.01±0.42
-000 2
+zhu2022 2
 cifar10 preact_resnet110 fmfp none ece 0.50±0.13
 cifar10 preact_resnet110 crl none nll 2.05±0.03
 cifar10 wrn28_10 cross_entropy none brier 7.15±0.07
@@ -44,14 +44,14 @@ cifar100 wrn28_10 fmfp none ece 6.07±0.34
 cifar100 densenet_bc_100_12 crl none nll 8.50±0.14
 cifar100 convmixer_256_16 sam none fpr95 64.58±1.44
 cifar100 convmixer_256_16 fmfp none brier 31.52±0.63
-000 3
+zhu2022 3
 cifar10 preact_resnet110 cross_entropy none/cifar10_c auroc 79.45
 cifar10 convmixer_256_16 crl none/cifar10_c auroc 82.46
 cifar10 wrn28_10 fmfp none/cifar10_c aurc 94.34
 cifar10 densenet_bc_100_12 cross_entropy none/cifar10_c aurc 148.91
 cifar10 preact_resnet110 crl none/cifar10_c fpr95 68.86
 cifar10 convmixer_256_16 fmfp none/cifar10_c fpr95 65.29
-000 4
+zhu2022 4
 cifar10 mobilenet_v2 cross_entropy none aurc 9.65±0.09
 cifar10 mobilenet_v2 cs_kd none fpr95 52.82±0.60
 cifar10 efficientnet_b0 mixup none e_aurc 11.85±2.12
@@ -59,21 +59,21 @@ cifar100 mobilenet_v2 mixup none aupr_success 94.70±0.39
 cifar100 mobilenet_v2 l1 none auroc 85.44±0.32
 cifar100 efficientnet_b0 focal none aurc 132.34±2.60
 cifar100 efficientnet_b0 l1 none aupr_error 67.87±0.54
-000 5
+zhu2022 5
 tiny_imagenet resnet18 cross_entropy none aurc 124.54±0.97
 tiny_imagenet resnet18 crl none fpr95 60.65±1.85
 tiny_imagenet resnet18 fmfp none ece 4.79±0.20
 tiny_imagenet resnet50 cross_entropy none nll 15.41±0.26
 tiny_imagenet resnet50 crl none aupr_success 93.38±0.19
 tiny_imagenet resnet50 fmfp none auroc 87.71±0.27
-001 1
+singh2021 1
 imagenet resnet50_imagenet cross_entropy none brier 33.54
 imagenet resnet50_imagenet cross_entropy fixed_temperature(t=1.1) ece 2.44
 imagenet resnet50_imagenet entropy none auroc 86.45
 imagenet resnet50_imagenet label_smoothing(epsilon=0.1) none ece 5.35
 imagenet resnet50_imagenet mixup none ece 1.62
 imagenet resnet50_imagenet focal none auroc 85.07
-001 2
+singh2021 2
 cifar10 resnet50 cross_entropy none ece 2.69±0.07
 cifar10 resnet50 label_smoothing none auroc 73.46±1.41
 cifar10 vgg16_bn label_smoothing none ece 3.93±0.26
@@ -82,7 +82,7 @@ cifar100 resnet50 cross_entropy fixed_temperature ece 3.49±0.19
 cifar100 resnet50 focal none auroc 85.91±0.24
 cifar100 vgg16_bn entropy none brier 42.09±0.72
 cifar100 densenet121 label_smoothing none brier 33.01±0.33
-001 3
+singh2021 3
 cifar10 vgg16_bn cross_entropy none/cifar10_1 brier 24.50±1.23
 cifar10 vgg16_bn cross_entropy fixed_temperature/cifar10_1 ece 8.16±1.18
 cifar10 vgg16_bn focal none/cifar10_1 auroc 80.55±0.89
@@ -90,13 +90,13 @@ cifar10 vgg16_bn mixup none/cifar10_2 ece 9.77±1.79
 cifar10 vgg16_bn label_smoothing none/cifar10_2 auroc 74.05±2.85
 imagenet resnet50_imagenet entropy none/imagenet_v2 ece 4.47
 imagenet resnet50_imagenet focal none/imagenet_v2 brier 51.15
-001 4
+singh2021 4
 cifar100 vgg16_confidnet cross_entropy none ece 19.12±0.13
 cifar100 vgg16_confidnet cross_entropy none/confidnet ece 13.95±2.7
 cifar100 vgg16_confidnet cross_entropy none/confidnet auroc 86.0±0.18
 cifar10 vgg16_confidnet cross_entropy none auroc 92.5±0.01
 cifar10 vgg16_confidnet cross_entropy none/confidnet ece 4.1±0.2
-002 1
+wang2021 1
 svhn resnet32 cross_entropy none accuracy 95.00±0.27
 svhn resnet32 focal(gamma=1) none ece 1.01±0.21
 cifar10 resnet32 cross_entropy none ece 6.43±0.22
@@ -105,7 +105,7 @@ cifar100 resnet32 label_smoothing(epsilon=0.09) none ece 2.27±0.48
 cifar100 resnet32 focal(gamma=5) none accuracy 60.36±0.44
 newsgroups text_cnn8 cross_entropy none accuracy 72.85±0.89
 newsgroups text_cnn8 l1 none ece 13.31±0.56
-002 2
+wang2021 2
 svhn resnet32 cross_entropy histogram ece 0.68±0.22
 cifar10 resnet32 cross_entropy temperature_ece ece 0.95±0.19
 cifar10 resnet32 cross_entropy temperature_ece temperature 2.51
@@ -114,7 +114,7 @@ cifar100 resnet32 l1 temperature_ece ece 3.92±0.21
 cifar100 resnet32 focal(gamma=5) temperature_ece temperature 0.97
 newsgroups text_cnn8 l1 temperature_ece ece 2.71±0.25
 newsgroups text_cnn8 cross_entropy temperature_ece temperature 4.18
-003 1
+karandikar2021 1
 cifar100 wrn28_10 cross_entropy none ece_l2_mass 9.10±0.139
 cifar100 wrn28_10 focal temperature ece_l2_mass 6.47±0.140
 cifar100 wrn28_10 focal_s_avuc none ece_l2_mass 1.57±0.122
@@ -122,7 +122,7 @@ cifar10 wrn28_10 mmce none ece_l2_mass 1.55±0.053
 cifar10 wrn28_10 focal_sb_ece none accuracy 95.1±0.056
 imagenet resnet50_imagenet s_avuc none ece_l2_mass 2.26±0.055
 imagenet resnet50_imagenet sb_ece temperature ece_l2_mass 1.92±0.024
-003 2
+karandikar2021 2
 cifar100 wrn28_10 avuc none ece_l2_mass 11.4±0.175
 cifar100 wrn28_10 sb_ece temperature ece_l2_mass 3.18±0.093
 cifar100 wrn28_10 focal_mmce temperature_sb_ece_lb ece_l2_mass 2.82±0.110
@@ -132,7 +132,7 @@ cifar10 wrn28_10 focal_mmce none ece_l2_mass 8.74±0.059
 cifar10 wrn28_10 brier_s_avuc none accuracy 92.0±0.117
 imagenet resnet50_imagenet s_avuc temperature_sb_ece_lb ece_l2_mass 1.92±0.046
 imagenet resnet50_imagenet sb_ece none accuracy 74.7±0.028
-004 1
+mukhoti2020 1
 cifar100 resnet50 cross_entropy none ece 17.52
 cifar100 resnet50 cross_entropy temperature_ece(step=0.1) temperature 2.10
 cifar100 wrn28_10_postact mmce temperature_ece(step=0.1) ece 4.37
@@ -140,86 +140,86 @@ cifar10 resnet110_bottleneck brier none ece 2.56
 cifar10 wrn28_10_postact cross_entropy temperature_ece(step=0.1) ece 0.92
 newsgroups gp_cnn mmce(beta=8) temperature_ece(step=0.1) ece 6.78
 sst2 tree_lstm flsd53 temperature_ece(step=0.1) temperature 0.70
-004 2
+mukhoti2020 2
 cifar100 resnet50 flsd53 none ada_ece 4.39
 cifar100 resnet110_bottleneck cross_entropy temperature_ada_ece ada_ece 5.50
 cifar10 wrn28_10_postact cross_entropy temperature_ada_ece ada_ece 1.69
 cifar10 densenet121 brier temperature_ada_ece ada_ece 2.18
 newsgroups gp_cnn brier temperature_ada_ece temperature 2.20
 sst2 tree_lstm mmce(beta=8) none ada_ece 4.49
-004 3
+mukhoti2020 3
 cifar100 resnet50 cross_entropy none accuracy 23.30
 cifar100 resnet110_bottleneck brier none accuracy 25.10
 cifar10 resnet50 cross_entropy none accuracy 4.95
 cifar10 densenet121 flsd53 none accuracy 5.46
 newsgroups gp_cnn cross_entropy none accuracy 26.68
 sst2 tree_lstm mmce(beta=8) none accuracy 11.86
-004 4
+mukhoti2020 4
 cifar100 resnet50 focal none ece 5.13
 cifar100 resnet110_bottleneck focal_scheduled temperature_ece(step=0.1) ece 3.43
 cifar10 wrn28_10_postact focal temperature_ece(step=0.1) temperature 0.90
 newsgroups gp_cnn focal_scheduled none ece 12.13
 sst2 tree_lstm focal none ece 16.05
-004 5
+mukhoti2020 5
 cifar100 densenet121 focal temperature_ada_ece ada_ece 1.23
 cifar10 resnet50 focal none ada_ece 1.95
 cifar10 resnet110_bottleneck focal_scheduled temperature_ada_ece temperature 1.40
 newsgroups gp_cnn focal temperature_ada_ece ada_ece 3.78
 sst2 tree_lstm focal_scheduled none ada_ece 2.94
-004 6
+mukhoti2020 6
 cifar100 resnet50 focal none accuracy 22.75
 cifar100 wrn28_10_postact focal_scheduled none accuracy 20.13
 cifar10 densenet121 focal_scheduled none accuracy 5.65
 newsgroups gp_cnn focal none accuracy 29.26
 sst2 tree_lstm focal_scheduled none accuracy 13.07
-004 7
+mukhoti2020 7
 cifar10 resnet110_bottleneck cross_entropy none s99 97.11
 cifar10 resnet110_bottleneck cross_entropy temperature_ece(step=0.1) s99 11.5
 cifar10 resnet110_bottleneck mmce none s99_accuracy 96.72
 cifar10 resnet50 mmce temperature_ece(step=0.1) s99_accuracy 100
 cifar10 resnet50 flsd53 none s99 46.31
 cifar10 resnet50 flsd53 temperature_ece(step=0.1) s99_accuracy 99.93
-004 8
+mukhoti2020 8
 cifar100 resnet50 focal(gamma=1) none ece 12.86
 cifar100 resnet110_bottleneck flsd532 temperature_ece(step=0.1) ece 3.64
 cifar10 resnet110_bottleneck focal(gamma=2) temperature_ece(step=0.1) ece 0.89
 cifar10 densenet121 flsd53 none ece 1.22
 newsgroups gp_cnn focal(gamma=1) temperature_ece(step=0.1) temperature 2.60
 sst2 tree_lstm focal_scheduled(gammas=(5,3,1)) none ece 4.66
-004 9
+mukhoti2020 9
 cifar100 resnet50 focal_scheduled(gammas=(5,3,1)) temperature_ada_ece ada_ece 2.01
 cifar100 wrn28_10_postact focal none ada_ece 2.08
 cifar10 resnet110_bottleneck focal(gamma=1) temperature_ada_ece temperature 1.70
 newsgroups gp_cnn flsd532 none ada_ece 12.19
 sst2 tree_lstm focal(gamma=1) none ada_ece 6.01
-004 10
+mukhoti2020 10
 cifar100 resnet50 focal(gamma=1) none accuracy 22.80
 cifar100 densenet121 flsd532 none accuracy 22.41
 cifar10 resnet110_bottleneck focal_scheduled(gammas=(5,3,1)) none accuracy 6.13
 cifar10 wrn28_10_postact flsd53 none accuracy 4.01
 newsgroups gp_cnn focal(gamma=2) none accuracy 28.23
 sst2 tree_lstm focal none accuracy 12.19
-004 11
+mukhoti2020 11
 cifar100 resnet50 cross_entropy none nll 153.67
 cifar100 densenet121 cross_entropy none nll 205.61
 cifar10 resnet110_bottleneck mmce none nll 55.71
 cifar10 wrn28_10_postact flsd532 none nll 14.78
 newsgroups gp_cnn flsd53 none nll 109.17
 sst2 tree_lstm focal(gamma=2) none nll 47.72
-004 12
+mukhoti2020 12
 cifar100 resnet50 cross_entropy temperature_ece(step=0.1) nll 106.83
 cifar100 resnet110_bottleneck brier temperature_ece(step=0.1) nll 111.81
 cifar10 wrn28_10_postact flsd53 temperature_ece(step=0.1) nll 14.23
 newsgroups gp_cnn focal(gamma=1) temperature_ece(step=0.1) nll 87.24
 sst2 tree_lstm focal_scheduled temperature_ece(step=0.1) nll 54.52
-004 13
+mukhoti2020 13
 cifar100 resnet50 cross_entropy none mce 44.34
 cifar100 densenet121 flsd53 none mce 9.68
 cifar10 resnet110_bottleneck focal(gamma=1) none mce 73.35
 cifar10 wrn28_10_postact brier none mce 77.15
 newsgroups gp_cnn focal none mce 18.85
 sst2 tree_lstm focal(gamma=1) none mce 95.48
-004 14
+mukhoti2020 14
 cifar100 resnet50 flsd53 temperature_ece(step=0.1) mce 27.18
 cifar100 wrn28_10_postact focal(gamma=2) temperature_ece(step=0.1) mce 18.32
 cifar10 densenet121 focal temperature_ece(step=0.1) mce 76.27
@@ -228,18 +228,18 @@ sst2 tree_lstm mmce(beta=8) temperature_ece(step=0.1) mce 32.92
 """
 
 SIZES = {
-    "000": {"1": 288, "2": 360, "3": 36, "4": 144, "5": 48},
-    "001": {"1": 18, "2": 108, "3": 54, "4": 8},
-    "002": {"1": 32, "2": 48},
-    "003": {"1": 42, "2": 168},
-    "004": {"1": 120, "2": 120, "3": 40, "4": 90, "5": 90, "6": 30, "7": 24, "8": 210, "9": 210, "10": 70}
+    "zhu2022": {"1": 288, "2": 360, "3": 36, "4": 144, "5": 48},
+    "singh2021": {"1": 18, "2": 108, "3": 54, "4": 8},
+    "wang2021": {"1": 32, "2": 48},
+    "karandikar2021": {"1": 42, "2": 168},
+    "mukhoti2020": {"1": 120, "2": 120, "3": 40, "4": 90, "5": 90, "6": 30, "7": 24, "8": 210, "9": 210, "10": 70}
     | dict.fromkeys(("11", "12", "13", "14"), 100),
 }
 SHIFTS = {"none": "", "cifar10_c": "cifar10", "cifar10_1": "cifar10", "cifar10_2": "cifar10", "imagenet_v2": "imagenet"}
 
 
 def spots() -> dict[Source, list[list[str]]]:
-    sources = {(source.seed, source.table): source for source in SOURCES}
+    sources = {(source.paper, source.table): source for source in SOURCES}
     found: dict[Source, list[list[str]]] = {}
     for line in SPOTS.strip().splitlines():
         cells = line.split()
@@ -254,14 +254,14 @@ def key(figure: Figure) -> tuple[str, ...]:
     return figure.data, figure.network, figure.method, figure.calibrator, figure.score, figure.shift
 
 
-def table(seed: str, number: str, metric: str) -> dict[tuple[str, ...], float]:
-    return {key(f): f.mean for f in load(seed) if (f.table, f.metric) == (number, metric)}
+def table(paper: str, number: str, metric: str) -> dict[tuple[str, ...], float]:
+    return {key(f): f.mean for f in load(paper) if (f.table, f.metric) == (number, metric)}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.file)
 def test_cells_are_as_printed(source: Source):
-    figures = {(*key(f), f.metric): f for f in load(source.seed) if f.table == source.table}
-    assert len(figures) == SIZES[source.seed][source.table]
+    figures = {(*key(f), f.metric): f for f in load(source.paper) if f.table == source.table}
+    assert len(figures) == SIZES[source.paper][source.table]
     assert len(spots()[source]) >= 5
     for data, network, method, calibrator, metric, printed in spots()[source]:
         calibrator, _, where = calibrator.partition("/")
@@ -274,7 +274,7 @@ def test_cells_are_as_printed(source: Source):
         assert figure.mean == float(1 - natural if unit == "error in %" else natural)
         if not spread:
             assert figure.sd is None
-        elif source.seed == "003":  # prints standard errors
+        elif source.paper == "karandikar2021":  # prints standard errors
             assert figure.sd is not None
             assert round(figure.sd / sqrt(10) * FACTORS[unit], 3) == float(spread)
         else:
@@ -282,17 +282,17 @@ def test_cells_are_as_printed(source: Source):
 
 
 def test_every_table_has_its_file_and_every_metric_its_unit():
-    assert [(s.seed, s.table) for s in SOURCES] == [(seed, t) for seed, tables in SIZES.items() for t in tables]
+    assert [(s.paper, s.table) for s in SOURCES] == [(paper, t) for paper, tables in SIZES.items() for t in tables]
     for source in SOURCES:
-        printed = {f.metric for f in load(source.seed) if f.table == source.table}
+        printed = {f.metric for f in load(source.paper) if f.table == source.table}
         assert printed == set(dict(source.units))
         assert set(dict(source.units).values()) <= set(FACTORS)
         assert source.caption
     assert len(load()) == sum(sum(tables.values()) for tables in SIZES.values()) == 2758
 
 
-def test_a_seed_is_part_of_the_whole():
-    assert sum((load(seed) for seed in SIZES), ()) == load()
+def test_a_paper_is_part_of_the_whole():
+    assert sum((load(paper) for paper in SIZES), ()) == load()
 
 
 def test_names_resolve():
@@ -326,28 +326,28 @@ def test_units_are_natural():
 
 def test_spread_is_there_where_it_is_printed():
     for figure in load():
-        single = figure.seed == "004" or (figure.seed, figure.table) in {("000", "3"), ("001", "1")}
+        single = figure.paper == "mukhoti2020" or (figure.paper, figure.table) in {("zhu2022", "3"), ("singh2021", "1")}
         none = single or figure.shift == "imagenet_v2" or figure.metric == "temperature"
         assert (figure.sd is None) == none, figure
 
 
-def test_tables_of_a_seed_agree_but_for_one_cell():
+def test_tables_of_a_paper_agree_but_for_one_cell():
     found: dict[tuple[str, ...], set[tuple[float, float | None]]] = {}
     for f in load():
-        found.setdefault((f.seed, *key(f), f.metric), set()).add((f.mean, f.sd))
+        found.setdefault((f.paper, *key(f), f.metric), set()).add((f.mean, f.sd))
     differing = [k for k, values in found.items() if len(values) > 1]
     assert differing == [
-        ("000", "cifar100", "preact_resnet110", "cross_entropy", "none", "max_probability", "none", "aupr_error")
+        ("zhu2022", "cifar100", "preact_resnet110", "cross_entropy", "none", "max_probability", "none", "aupr_error")
     ]
-    assert len(load()) - len(found) == 48 + 42 + 280  # printed again in seeds 000, 003, 004
+    assert len(load()) - len(found) == 48 + 42 + 280  # printed again in zhu2022, karandikar2021, mukhoti2020
 
 
 @pytest.mark.parametrize("number", ["1", "2", "4", "5"])
 def test_aurc_less_e_aurc_gives_an_error_rate(number: str):
     # The optimum is r + (1 - r) log(1 - r), by Geifman et al. (ICLR 2019).
     ranges = {"cifar10": (0.035, 0.105), "cifar100": (0.18, 0.35), "tiny_imagenet": (0.31, 0.36)}
-    excess, auroc = table("000", number, "e_aurc"), table("000", number, "auroc")
-    for k, area in table("000", number, "aurc").items():
+    excess, auroc = table("zhu2022", number, "e_aurc"), table("zhu2022", number, "auroc")
+    for k, area in table("zhu2022", number, "aurc").items():
         r = _error_rate(area - excess[k])
         low, high = ranges[k[0]]
         assert low < r < high, k
@@ -364,13 +364,13 @@ def _error_rate(optimum: float) -> float:
 
 
 def test_brier_lies_between_error_rate_and_twice_that():
-    aurc, excess = table("000", "2", "aurc"), table("000", "2", "e_aurc")
-    for k, brier in table("000", "2", "brier").items():
+    aurc, excess = table("zhu2022", "2", "aurc"), table("zhu2022", "2", "e_aurc")
+    for k, brier in table("zhu2022", "2", "brier").items():
         assert 1.25 < brier / _error_rate(aurc[k] - excess[k]) < 1.8, k
 
 
-def test_text_of_seed_000_agrees():
-    auroc, ece = table("000", "2", "auroc"), table("000", "2", "ece")
+def test_text_of_zhu2022_agrees():
+    auroc, ece = table("zhu2022", "2", "auroc"), table("zhu2022", "2", "ece")
     rest = ("none", "max_probability", "none")
     for data, gain in (("cifar10", 0.0300), ("cifar100", 0.0224)):
         net = (data, "preact_resnet110")
@@ -380,14 +380,14 @@ def test_text_of_seed_000_agrees():
 
 def test_a_temperature_of_1_changes_nothing():
     others = [
-        (table("004", "11", "nll"), table("004", "12", "nll")),
-        (table("004", "13", "mce"), table("004", "14", "mce")),
+        (table("mukhoti2020", "11", "nll"), table("mukhoti2020", "12", "nll")),
+        (table("mukhoti2020", "13", "mce"), table("mukhoti2020", "14", "mce")),
     ]
     ones = 0
     for number, metric in (("1", "ece"), ("8", "ece"), ("2", "ada_ece"), ("9", "ada_ece")):
-        values = table("004", number, metric)
+        values = table("mukhoti2020", number, metric)
         pairs = [(values, values), *(others if metric == "ece" else [])]
-        for k, t in table("004", number, "temperature").items():
+        for k, t in table("mukhoti2020", number, "temperature").items():
             for before, after in pairs:
                 assert (before[*k[:3], "none", *k[4:]] == after[k]) == (t == 1), k
             ones += t == 1
@@ -396,21 +396,21 @@ def test_a_temperature_of_1_changes_nothing():
 
 def test_the_worst_bin_is_worse_than_the_mean():
     for pre, number in (("13", "1"), ("13", "8"), ("14", "1"), ("14", "8")):
-        ece = table("004", number, "ece")
-        for k, worst in table("004", pre, "mce").items():
+        ece = table("mukhoti2020", number, "ece")
+        for k, worst in table("mukhoti2020", pre, "mce").items():
             assert k not in ece or worst >= ece[k]
 
 
 def test_answers_sure_by_99_percent_are_no_more_than_all():
-    accuracy, right = table("004", "3", "accuracy"), table("004", "7", "s99_accuracy")
-    for k, share in table("004", "7", "s99").items():
+    accuracy, right = table("mukhoti2020", "3", "accuracy"), table("mukhoti2020", "7", "s99_accuracy")
+    for k, share in table("mukhoti2020", "7", "s99").items():
         overall = accuracy[*k[:3], "none", *k[4:]]
         assert share * right[k] <= overall
         assert share * (1 - right[k]) <= 1 - overall
 
 
-def test_claims_of_seed_003_that_its_table_does_not_bear_out():
-    ece = table("003", "2", "ece_l2_mass")
+def test_claims_of_karandikar2021_that_its_table_does_not_bear_out():
+    ece = table("karandikar2021", "2", "ece_l2_mass")
     soft = [ece[(*k[:3], "temperature_sb_ece_lb", *k[4:])] < v for k, v in ece.items() if k[3] == "temperature"]
     assert (sum(soft), len(soft)) == (34, 42)
     plain_avuc = {k: v for k, v in ece.items() if k[2] in {"avuc", "focal_avuc", "brier_avuc"} and k[3] == "none"}
@@ -419,14 +419,21 @@ def test_claims_of_seed_003_that_its_table_does_not_bear_out():
 
 def test_slips_are_noted():
     noted = [f for f in load() if f.note]
-    assert {(f.seed, f.table) for f in noted} >= {("000", "1"), ("000", "2"), ("000", "5"), ("004", "7")}
+    assert {(f.paper, f.table) for f in noted} >= {
+        ("zhu2022", "1"),
+        ("zhu2022", "2"),
+        ("zhu2022", "5"),
+        ("mukhoti2020", "7"),
+    }
     same = [f for f in noted if f.note == "both networks print the same spread"]
     assert [f.sd for f in same[:8]] == [f.sd for f in same[8:]]
 
 
-def test_unknown_seeds_are_refused():
-    with pytest.raises(InputError, match="unknown seed '005'; there are 000, 001, 002, 003, 004"):
-        load("005")
+def test_unknown_papers_are_refused():
+    with pytest.raises(
+        InputError, match="unknown paper 'zhu2020'; there are zhu2022, singh2021, wang2021, karandikar2021"
+    ):
+        load("zhu2020")
 
 
 ROW = "cifar10,resnet50,focal,none,max_probability,none,ece"
@@ -447,11 +454,11 @@ def test_bad_rows_are_named(tmp_path, rows: list[str], message: str):
     file = tmp_path / "own.csv"
     file.write_text("\n".join([",".join(COLUMNS), *rows]) + "\n")
     with pytest.raises(InputError, match=f"own.csv, {message}"):
-        read(file, seed="own", table="1")
+        read(file, paper="own", table="1")
 
 
 def test_other_columns_are_refused(tmp_path):
     file = tmp_path / "own.csv"
     file.write_text("data,network\n")
     with pytest.raises(InputError, match=r"own.csv, row 1: the columns are data,network, not data,network,method"):
-        read(file, seed="own", table="1")
+        read(file, paper="own", table="1")

@@ -11,19 +11,19 @@ import torch.nn.functional as F
 from torch import nn
 from torch.optim import SGD
 
-from assay.arrays import InputError
-from assay.batch import Batch, Task
-from assay.data import Splits, load
-from assay.losses import cross_entropy, focal, mmce_weighted, sb_ece_lb
-from assay.networks import mlp
-from assay.objectives import margin, max_probability, with_partners
-from assay.optim import SAM
-from assay.recipes import METHODS, RECIPES, SETUPS, recipe
-from assay.training import EpochEnd, Start, initialized, train
-from assay.training._configuration import described
+from assay._core.arrays import InputError
+from assay.nn.batch import Batch, Task
+from assay.nn.data import Splits, load
+from assay.nn.losses import cross_entropy, focal, mmce_weighted, sb_ece_lb
+from assay.nn.networks import mlp
+from assay.nn.objectives import margin, max_probability, with_partners
+from assay.nn.optim import SAM
+from assay.nn.recipes import METHODS, RECIPES, SETUPS, recipe
+from assay.nn.training import EpochEnd, Start, initialized, train
+from assay.nn.training._configuration import described
 
 ONE_ANSWER = ("mixup", "mixup_as_coded", "cs_kd", "crl")
-IMAGE_SETUPS = [name for name in SETUPS if name != "004_sst"]
+IMAGE_SETUPS = [name for name in SETUPS if name != "mukhoti2020_sst"]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_every_recipe_learns_digits_in_two_epochs(digits: Splits, name: str):
 @pytest.mark.parametrize("setup", SETUPS)
 def test_every_method_stands_in_every_setup_and_is_told_from_the_others(setup: str):
     """Descriptions, which tell one run's configuration from another's, are plain data and all differ."""
-    methods = [name for name in METHODS if setup != "004_sst" or name not in ONE_ANSWER]
+    methods = [name for name in METHODS if setup != "mukhoti2020_sst" or name not in ONE_ANSWER]
     found = {name: json.dumps(described(replace(recipe(f"{name}@{setup}"), name=""))) for name in methods}
     assert len(set(found.values())) == len(found)
 
@@ -51,7 +51,7 @@ def test_every_method_stands_in_every_setup_and_is_told_from_the_others(setup: s
 @pytest.mark.parametrize("name", ONE_ANSWER)
 def test_methods_that_look_at_one_answer_do_not_drop_the_labels_of_nodes(name: str):
     with pytest.raises(InputError, match="this set-up at every node of a tree"):
-        recipe(f"{name}@004_sst")
+        recipe(f"{name}@mukhoti2020_sst")
 
 
 def test_crl_orders_the_confidence_that_is_named():
@@ -65,11 +65,11 @@ def test_crl_orders_the_confidence_that_is_named():
 @pytest.mark.parametrize(
     ("setup", "epochs", "rates"),
     [
-        ("000", 200, {79: 0.1, 80: 0.01, 129: 0.01, 130: 0.001, 170: 0.0001}),
-        ("001", 300, {149: 0.1, 150: 0.02, 225: 0.004}),
-        ("002", 200, {99: 0.1, 100: 0.01, 150: 0.001}),
-        ("003", 200, {59: 0.1, 60: 0.02, 120: 0.004, 160: 0.0008}),
-        ("004", 350, {149: 0.1, 150: 0.01, 250: 0.001}),
+        ("zhu2022", 200, {79: 0.1, 80: 0.01, 129: 0.01, 130: 0.001, 170: 0.0001}),
+        ("singh2021", 300, {149: 0.1, 150: 0.02, 225: 0.004}),
+        ("wang2021", 200, {99: 0.1, 100: 0.01, 150: 0.001}),
+        ("karandikar2021", 200, {59: 0.1, 60: 0.02, 120: 0.004, 160: 0.0008}),
+        ("mukhoti2020", 350, {149: 0.1, 150: 0.01, 250: 0.001}),
     ],
 )
 def test_the_rate_drops_where_the_papers_say(setup: str, epochs: int, rates: dict[int, float]):
@@ -81,7 +81,8 @@ def test_the_rate_drops_where_the_papers_say(setup: str, epochs: int, rates: dic
 
 
 @pytest.mark.parametrize(
-    ("setup", "weight_decay", "batch_size"), [("000", 5e-4, 128), ("002", 1e-4, 512), ("004", 5e-4, 128)]
+    ("setup", "weight_decay", "batch_size"),
+    [("zhu2022", 5e-4, 128), ("wang2021", 1e-4, 512), ("mukhoti2020", 5e-4, 128)],
 )
 def test_optimizers_are_the_papers(setup: str, weight_decay: float, batch_size: int):
     baseline = recipe(f"cross_entropy@{setup}")
@@ -126,12 +127,12 @@ def test_secondary_losses_stand_on_each_primary(l1):
     } <= set(RECIPES)
 
 
-def test_seed_004_as_coded_is_a_clipped_sum():
+def test_seed_mukhoti2020_as_coded_is_a_clipped_sum():
     """Two steps of it, on batches of 128, are those of the summed loss with its gradient clipped at 2."""
     torch.manual_seed(0)
     network, by_hand = nn.Linear(6, 3), nn.Linear(6, 3)
     by_hand.load_state_dict(network.state_dict())
-    coded = recipe("cross_entropy@004_as_coded")
+    coded = recipe("cross_entropy@mukhoti2020_as_coded")
     optimizer, plain = coded.optimizer(network), SGD(by_hand.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
     for scale in (1.0, 1e-3):  # the second gradient is too small to be clipped
         x, y = scale * torch.randn(128, 6), torch.randint(3, (128,))
@@ -144,16 +145,16 @@ def test_seed_004_as_coded_is_a_clipped_sum():
     assert torch.allclose(network.weight, by_hand.weight, atol=1e-6)
 
 
-def test_the_brier_loss_of_seed_004_as_coded_is_a_clipped_mean():
+def test_the_brier_loss_of_seed_mukhoti2020_as_coded_is_a_clipped_mean():
     """METHODS 2.3: that code divides it, of all losses, by the batch size."""
-    coded = recipe("brier@004_as_coded")
+    coded = recipe("brier@mukhoti2020_as_coded")
     group = coded.optimizer(nn.Linear(1, 1)).param_groups[0]
     assert (group["lr"], group["weight_decay"], coded.clip_norm) == (0.1, 5e-4, 2.0)
-    assert described(coded.keep) == described(recipe("focal@004_as_coded").keep)
+    assert described(coded.keep) == described(recipe("focal@mukhoti2020_as_coded").keep)
     assert coded.schedule(150, 350) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("name", ["sam", "fmfp@004"])
+@pytest.mark.parametrize("name", ["sam", "fmfp@mukhoti2020"])
 def test_sam_may_leave_batch_norm_to_the_first_look(name: str):
     network = nn.Linear(1, 1)
     assert recipe(name).optimizer(network).frozen is None
@@ -177,7 +178,7 @@ def models_averaged(name: str, epochs: int) -> list[int]:
 def test_fmfp_as_printed_starts_from_the_baselines_checkpoint():
     fmfp = recipe("fmfp")
     assert isinstance(fmfp.optimizer(nn.Linear(1, 1)), SAM)
-    assert fmfp.start == Start(SETUPS["000"].baseline, 120 / 200)
+    assert fmfp.start == Start(SETUPS["zhu2022"].baseline, 120 / 200)
     assert models_averaged("fmfp", 200) == list(range(120, 200))
     assert fmfp.schedule(120, 200) == fmfp.schedule(121, 200) > fmfp.schedule(120.9, 200) > 0
 
@@ -207,5 +208,5 @@ def test_cs_kd_brings_its_sampler():
 def test_a_misspelt_name_is_answered_by_the_nearest():
     with pytest.raises(InputError, match="unknown recipe 'fmpf'; did you mean 'fmfp'"):
         recipe("fmpf")
-    with pytest.raises(InputError, match="unknown set-up '04'; did you mean '004'"):
-        recipe("focal@04")
+    with pytest.raises(InputError, match="unknown set-up 'mukhoti20'; did you mean 'mukhoti2020'"):
+        recipe("focal@mukhoti20")

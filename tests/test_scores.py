@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from assay import Predictions, evaluate
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.scores import (
     SCORES,
     energy,

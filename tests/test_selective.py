@@ -11,11 +11,12 @@ from conftest import gaussian_predictions
 from scipy.stats import beta, binom
 from torch import nn
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators import temperature
 from assay.maps import apply
+from assay.nn.selective import ABSTAIN, SelectiveClassifier
 from assay.predictions import Outcomes, Predictions
-from assay.selective import ABSTAIN, SelectiveClassifier, choose_threshold, risk_bound
+from assay.thresholds import choose_threshold, risk_bound
 
 LAWS = {
     # Confidences of a good network, of a middling one, and of one that is never very sure.

@@ -21,10 +21,11 @@ import pytest
 import torch
 
 from assay import files
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators import temperature
-from assay.cli_study import clean_command, report_command, tune_command
+from assay.cli.study import clean_command, report_command, tune_command
 from assay.metrics import evaluate
+from assay.nn.training._recording import Recorder
 from assay.study import (
     Study,
     Summary,
@@ -45,7 +46,6 @@ from assay.study import (
 )
 from assay.study._engine import remember
 from assay.study._tuning import _chosen
-from assay.training._recording import Recorder
 
 STUDIES = Path(__file__).parents[1] / "studies"
 SMALL = {
@@ -112,7 +112,7 @@ def test_a_run_has_the_values_it_names():
         ('calibrators = [{ calibrator = "temperature_optimal_on_test", metric = "ecee" }]', "unknown metric 'ecee'"),
         ('recipes = [{ recipe = "focal", gamma = [] }]', "a list of values is empty"),
         ('record = { figurez = ["ece"] }', "unknown key 'figurez'; did you mean 'figures'?"),
-        ('published = ["000/9"]', "unknown published table '000/9'"),
+        ('published = ["zhu2022/9"]', "unknown published table 'zhu2022/9'"),
         ('extends = "s.toml"', "extends itself"),
         ("extends = 3", "extends must name a file, got 3"),
         ("seeds = [-1]", "seeds"),
@@ -566,7 +566,7 @@ def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch)
 def test_a_report_is_written_in_every_form(finished, tmp_path):
     root, file = tmp_path / "runs", tmp_path / "s.toml"
     shutil.copytree(finished, root)
-    content = SMALL | {"published": ["000/2"], "stands_for": {"digits": "cifar10", "mlp": "preact_resnet110"}}
+    content = SMALL | {"published": ["zhu2022/2"], "stands_for": {"digits": "cifar10", "mlp": "preact_resnet110"}}
     inline = "{ digits = 'cifar10', mlp = 'preact_resnet110' }"
     lines = [f"{key} = {inline if key == 'stands_for' else json.dumps(value)}" for key, value in content.items()]
     file.write_text("\n".join(lines))

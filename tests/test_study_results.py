@@ -149,8 +149,8 @@ def test_bold_is_the_best_or_what_is_significantly_worse():
 
 def beside(**changes: object):
     study = {
-        "name": "s", "data": ["cifar10"], "networks": ["resnet8"], "recipes": ["crl@001"], "seeds": [0],
-        "published": ["000/2"], "stands_for": {"resnet8": "preact_resnet110"},
+        "name": "s", "data": ["cifar10"], "networks": ["resnet8"], "recipes": ["crl@singh2021"], "seeds": [0],
+        "published": ["zhu2022/2"], "stands_for": {"resnet8": "preact_resnet110"},
     }  # fmt: skip
     return published_beside(Study(**{**study, **changes}))
 
@@ -159,9 +159,9 @@ POINT = {"data": "cifar10", "network": "resnet8", "split": "test", "score": "max
 
 
 def test_a_published_figure_is_found_by_what_our_names_stand_for():
-    figure = beside()(POINT, "crl@001", "none", "aurc")
+    figure = beside()(POINT, "crl@singh2021", "none", "aurc")
     [same] = [
-        f for f in published.load("000")
+        f for f in published.load("zhu2022")
         if (f.table, f.data, f.network, f.method, f.metric) == ("2", "cifar10", "preact_resnet110", "crl", "aurc")
     ]  # fmt: skip
     assert figure == same
@@ -170,11 +170,11 @@ def test_a_published_figure_is_found_by_what_our_names_stand_for():
 
 
 def test_of_several_settings_the_published_one_is_that_of_the_run():
-    find = beside(published=["002/2"], stands_for={"resnet8": "resnet32"})
-    assert find(POINT, "l1@002,alpha=0.05", "histogram", "ece").method == "l1(alpha=0.05)"
-    assert find(POINT, "l1@002", "histogram", "ece") is None  # ours is weaker
-    assert find(POINT, "l1@002,alpha=0.5", "histogram", "ece") is None
-    assert find(POINT, "focal@002", "histogram", "ece").method == "focal"
+    find = beside(published=["wang2021/2"], stands_for={"resnet8": "resnet32"})
+    assert find(POINT, "l1@wang2021,alpha=0.05", "histogram", "ece").method == "l1(alpha=0.05)"
+    assert find(POINT, "l1@wang2021", "histogram", "ece") is None  # ours is weaker
+    assert find(POINT, "l1@wang2021,alpha=0.5", "histogram", "ece") is None
+    assert find(POINT, "focal@wang2021", "histogram", "ece").method == "focal"
 
 
 def test_every_published_figure_belongs_beside_a_number_of_some_study():
@@ -201,7 +201,7 @@ def test_a_table_shows_the_papers_figure_and_the_difference():
     shown = f"{100 * paper:.2f} ({100 * (ours - paper):+.2f})"
     assert shown in markdown(table)
     assert shown in latex(table)
-    assert f"{paper},{figure.sd},{ours - paper},000,2" in as_csv([table])
+    assert f"{paper},{figure.sd},{ours - paper},zhu2022,2" in as_csv([table])
 
 
 def printed(*shown: Grid, width: int) -> str:

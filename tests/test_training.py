@@ -24,18 +24,17 @@ from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from assay import evaluate, files
-from assay.arrays import InputError
-from assay.batch import Batch
+from assay._core.arrays import InputError
 from assay.calibrators import temperature_optimal_on_test
-from assay.data import Cut, Facts, Splits, crop_and_flip, load, samples, shuffled_batches
-from assay.losses import cross_entropy, focal
 from assay.metrics import ece, equal_width
-from assay.networks import NETWORKS, mlp, resnet8
-from assay.objectives import every_node, of_loss
-from assay.optim import SAM, cyclical, multistep, recompute_batch_norm
-from assay.predictions import Predictions
-from assay.recipes import recipe
-from assay.training import (
+from assay.nn.batch import Batch
+from assay.nn.data import Cut, Facts, Splits, crop_and_flip, load, samples, shuffled_batches
+from assay.nn.losses import cross_entropy, focal
+from assay.nn.networks import NETWORKS, mlp, resnet8
+from assay.nn.objectives import every_node, of_loss
+from assay.nn.optim import SAM, cyclical, multistep, recompute_batch_norm
+from assay.nn.recipes import recipe
+from assay.nn.training import (
     FIGURES,
     NOTHING,
     Diverged,
@@ -58,8 +57,9 @@ from assay.training import (
     seed_of,
     train,
 )
-from assay.training._configuration import described
-from assay.training._memory import reused
+from assay.nn.training._configuration import described
+from assay.nn.training._memory import reused
+from assay.predictions import Predictions
 
 FULL = Record(tuple(FIGURES), ("train", "held_out", "test"), gradient_norms_at=(1,), reliability_at=(0, 2))
 
@@ -593,11 +593,11 @@ import sys
 from pathlib import Path
 import torch
 from torch.optim import SGD
-from assay.data import Cut, load
-from assay.losses import cross_entropy
-from assay.networks import mlp
-from assay.objectives import of_loss
-from assay.training import Hardware, Recipe, initialized, train
+from assay.nn.data import Cut, load
+from assay.nn.losses import cross_entropy
+from assay.nn.networks import mlp
+from assay.nn.objectives import of_loss
+from assay.nn.training import Hardware, Recipe, initialized, train
 
 torch.set_num_threads(1)
 digits = load("digits", cut=Cut(n_train=203, held_out=20))
@@ -640,11 +640,11 @@ import sys
 from pathlib import Path
 import torch
 from torch.optim import SGD
-from assay.data import Cut, Facts, Splits, load, samples
-from assay.losses import cross_entropy
-from assay.networks import mlp, tree_lstm
-from assay.objectives import crl, every_node
-from assay.training import Hardware, Recipe, initialized, train
+from assay.nn.data import Cut, Facts, Splits, load, samples
+from assay.nn.losses import cross_entropy
+from assay.nn.networks import mlp, tree_lstm
+from assay.nn.objectives import crl, every_node
+from assay.nn.training import Hardware, Recipe, initialized, train
 
 def sgd(model):
     return SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)

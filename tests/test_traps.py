@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from assay import Outcomes, Predictions, evaluate, metrics
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.metrics import equal_mass, equal_width, ranking
 
 

@@ -120,7 +120,7 @@ def test_brier_of_d1_splits_by_five_bins(d1):
     assert parts.refinement == near(0.125)  # pools .88-.69 (3 of 4) and .62-.55 (1 of 2): 4 * 3/16 + 2 * 1/4, over 10
 
 
-def test_terms_of_seed_001_leave_a_residual(d1):
+def test_terms_of_singh2021_leave_a_residual(d1):
     terms = metrics.ece_terms(d1, n_bins=5)
     assert [terms.mean_confidence, terms.beta, terms.gamma] == [near(0.707), near(0.38), near(0.26)]
     assert terms.residual == near(0.107 - 0.067)

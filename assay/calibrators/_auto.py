@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators._cross import cross_validated
 from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._isotonic import isotonic

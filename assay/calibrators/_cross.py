@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.maps import Map, apply
 from assay.metrics import Floats
 from assay.predictions import Outcomes, Predictions

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from assay import metrics
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators._top_label import brier, fitted
 from assay.maps import Steps
 from assay.metrics import Bins
@@ -14,7 +14,7 @@ from assay.predictions import Outcomes, Predictions
 
 
 def histogram(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
-    """The accuracy of each of `n_bins` bins of equal width, as in seed 002; an empty bin gives its middle."""
+    """The accuracy of each of `n_bins` bins of equal width, as in wang2021; an empty bin gives its middle."""
     outcomes = held_out.outcomes()
     if not outcomes.is_probability:
         raise InputError("bins of equal width need a confidence in [0, 1]; for other scores use histogram_mass")

@@ -1,4 +1,4 @@
-"""Training and post-hoc maps are one pipeline (seed 002): calibrators one after the other."""
+"""Training and post-hoc maps are one pipeline (wang2021): calibrators one after the other."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.calibrators._top_label import fitted, log_loss
 from assay.maps import CLIP, ConfidenceMap, Logistic, ScoreLogistic
 from assay.metrics import Floats

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay import arrays
-from assay.arrays import InputError
+from assay._core import arrays
+from assay._core.arrays import InputError
 from assay.calibrators._cross import simplest
 from assay.calibrators._temperature import temperature
 from assay.maps import Affine, Fit, features

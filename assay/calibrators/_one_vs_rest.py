@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import torch
 
-from assay import arrays, metrics
+from assay import metrics
+from assay._core import arrays
 from assay.calibrators._histogram import histogram_mass
 from assay.calibrators._isotonic import isotonic
 from assay.maps import ConfidenceMap, Fit, OneVsRest, Steps

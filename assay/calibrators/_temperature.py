@@ -1,7 +1,7 @@
 """On calibration of modern neural networks (Guo, Pleiss, Sun & Weinberger, ICML 2017): temperature scaling.
 
-By NLL, or by ECE or AdaECE on a grid as in seeds 002 and 004; fixed as in seed 001; or chosen on the test set itself,
-as seeds 000 and 002 do to show what the best choice could reach.
+By NLL, or by ECE or AdaECE on a grid as in wang2021 and mukhoti2020; fixed as in singh2021; or chosen on the test set
+itself, as zhu2022 and wang2021 do to show what the best choice could reach.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay import arrays, metrics
-from assay.arrays import InputError
+from assay import metrics
+from assay._core import arrays
+from assay._core.arrays import InputError
 from assay.maps import Fit, Temperature
 from assay.predictions import Outcomes, Predictions
 
@@ -53,13 +54,13 @@ def temperature(held_out: Predictions) -> Temperature:
 def temperature_by_ece(held_out: Predictions, *, step: float = 0.01, highest: float = 10.0) -> Temperature:
     """The temperature of least ECE (15 equal-width bins) on the grid step, 2 step, ..., highest; the first best wins.
 
-    Seed 002 has steps of .01, seed 004 of .1.
+    wang2021 has steps of .01, mukhoti2020 of .1.
     """
     return _on_grid(held_out, "ECE", lambda o: metrics.ece(metrics.equal_width(o)), step, highest)
 
 
 def temperature_by_ada_ece(held_out: Predictions, *, step: float = 0.1, highest: float = 10.0) -> Temperature:
-    """The temperature of least AdaECE (15 equal-mass bins) on a grid, as in seed 004 table 2."""
+    """The temperature of least AdaECE (15 equal-mass bins) on a grid, as in mukhoti2020 table 2."""
     return _on_grid(held_out, "AdaECE", lambda o: metrics.ece(metrics.equal_mass(metrics.ranking(o))), step, highest)
 
 
@@ -68,13 +69,13 @@ def temperature_optimal_on_test(
 ) -> Temperature:
     """The temperature that is best on the very samples it is judged on: a bound for figures, never a method.
 
-    `loss` is lower for better: seed 000's optimum for failure prediction is that of `aurc(ranking(o))`.
+    `loss` is lower for better: zhu2022's optimum for failure prediction is that of `aurc(ranking(o))`.
     """
     return _on_grid(test, "loss on the test set itself", loss, step, highest)
 
 
 def fixed_temperature(held_out: Predictions, *, t: float = 1.5) -> Temperature:
-    """A temperature that is not fitted: seed 001 takes 1.5 for CIFAR and 1.1 for ImageNet."""
+    """A temperature that is not fitted: singh2021 takes 1.5 for CIFAR and 1.1 for ImageNet."""
     if not t > 0:
         raise ValueError(f"t must be > 0, got {t}")
     fit = Fit("NLL", _nll(held_out, 1.0), _nll(held_out, 1 / t), 0, len(held_out))

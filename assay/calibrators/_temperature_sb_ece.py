@@ -1,4 +1,4 @@
-"""Soft calibration objectives for neural networks (Karandikar et al., NeurIPS 2021; seed 003): TS-SB-ECE."""
+"""Soft calibration objectives for neural networks (Karandikar et al., NeurIPS 2021; karandikar2021): TS-SB-ECE."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from torch import Tensor
 
 from assay.calibrators._temperature import outcomes_at
-from assay.losses import soft_binned_ece, soft_label_binned_ece
 from assay.maps import Fit, Temperature
+from assay.nn.losses import soft_binned_ece, soft_label_binned_ece
 from assay.predictions import Predictions
 
 GRID = np.geomspace(0.05, 20, 61)  # the error has several valleys: the best of these is where the descent starts
@@ -22,7 +22,7 @@ def temperature_by_sb_ece_bin(held_out: Predictions, *, softness: float = 0.01) 
 
 
 def temperature_by_sb_ece_lb(held_out: Predictions, *, softness: float = 0.01) -> Temperature:
-    """The temperature of least soft-binned ECE (l2, 15 bins), label-binned form, the one seed 003 trains with."""
+    """The temperature of least soft-binned ECE (l2, 15 bins), label-binned form, the one karandikar2021 trains with."""
     return _least(held_out, "SB-ECE (lb)", lambda c, right: soft_label_binned_ece(c, right, temperature=softness))
 
 

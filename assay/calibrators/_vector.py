@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay import arrays
+from assay._core import arrays
 from assay.calibrators._cross import simplest
 from assay.calibrators._temperature import temperature
 from assay.maps import Affine, Fit, features

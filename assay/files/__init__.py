@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay import arrays
-from assay.arrays import InputError
+from assay._core import arrays
+from assay._core.arrays import InputError
 from assay.files._classes import class_indices, listed, matching
 from assay.files._formats import READERS, WRITERS, Array
 from assay.predictions import Outcomes, Predictions

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.files._formats import Array
 
 LISTED = 10  # names in a message

@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 
 Array = NDArray[Any]
 

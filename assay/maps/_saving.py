@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.files import replacing
 from assay.maps._confidence import Curve, Logistic, ScoreLogistic, Steps
 from assay.maps._kinds import Candidate, Fit, Fitted

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.maps._kinds import ConfidenceMap, Fitted, LogitMap
 from assay.predictions import Outcomes, Predictions
 

@@ -124,7 +124,8 @@ def squared_ce(bins: Bins) -> float:
 
 
 def ece_lb(r: Ranking, n_bins: int = 15, *, norm: float = 1) -> float:
-    """Label-binned ECE: each confidence against its equal-mass bin's accuracy (seed 003 eq 7); never below `ece`."""
+    """Label-binned ECE: each confidence against its equal-mass bin's accuracy (karandikar2021 eq 7); never below
+    `ece`."""
     return float((np.abs(label_gap(r, equal_mass(r, n_bins))) ** norm @ r.size / r.n) ** (1 / norm))
 
 

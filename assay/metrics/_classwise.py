@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from assay import arrays, compiled
+from assay._core import arrays, loops
 from assay.predictions import Predictions
 
 
@@ -55,8 +55,8 @@ class ClassTally:
 
     def __call__(self, p: Tensor, labels: Tensor) -> None:
         self.n += len(p)
-        if compiled.AVAILABLE and p.dtype == torch.float32 and p.device.type == "cpu":
-            compiled.tally(p, labels, self.upper, self.threshold, self.columns, self.binned)
+        if loops.AVAILABLE and p.dtype == torch.float32 and p.device.type == "cpu":
+            loops.tally(p, labels, self.upper, self.threshold, self.columns, self.binned)
             return
         k = p.shape[1]
         row, column = (p > self.threshold).nonzero(as_tuple=True)

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from assay import arrays, compiled
+from assay._core import arrays, loops
 from assay.metrics._ranking import Floats, Ranking
 
 
@@ -15,7 +15,7 @@ def mmce(r: Ranking, *, width: float = 0.4) -> float:
     """
     if max(abs(r.score[0]), abs(r.score[-1])) > 700 * width:
         raise ValueError(f"a kernel of width {width} is too narrow for scores between {r.score[-1]} and {r.score[0]}")
-    square = (compiled.laplacian if compiled.AVAILABLE else _laplacian)(r.score, r.size, r.hits, width)
+    square = (loops.laplacian if loops.AVAILABLE else _laplacian)(r.score, r.size, r.hits, width)
     return sqrt(max(square, 0.0)) / r.n
 
 

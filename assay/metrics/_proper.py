@@ -14,7 +14,7 @@ from sys import float_info
 import numpy as np
 from numpy.typing import NDArray
 
-from assay import arrays, compiled
+from assay._core import arrays, loops
 from assay.metrics._ranking import Floats, Ranking, last_of_runs
 
 
@@ -41,7 +41,7 @@ class Isotonic:
 
 def isotonic(r: Ranking) -> Isotonic:
     """Least-squares accuracy that never rises down the ranking: neighbors out of order are pooled."""
-    ends = compiled.majorant(r.kept, r.right) if compiled.AVAILABLE else _pooled(r)
+    ends = loops.majorant(r.kept, r.right) if loops.AVAILABLE else _pooled(r)
     right, wrong = r.right[ends], r.wrong[ends]
     return Isotonic(right[1:] - right[:-1], wrong[1:] - wrong[:-1], ends[1:] - 1)
 
@@ -77,7 +77,7 @@ def nll_decomposition(r: Ranking, fit: Isotonic | None = None) -> Decomposition:
     if (r.score[0] == 1 and r.misses[0]) or (r.score[-1] == 0 and r.hits[-1]):
         return Decomposition(inf, refinement / r.n)
     normal = float_info.min <= r.score[-1] and r.score[0] <= 1
-    score = -(compiled.log_likelihood if compiled.AVAILABLE and normal else _log_likelihood)(r.score, r.hits, r.misses)
+    score = -(loops.log_likelihood if loops.AVAILABLE and normal else _log_likelihood)(r.score, r.hits, r.misses)
     return Decomposition((score - refinement) / r.n, refinement / r.n)
 
 

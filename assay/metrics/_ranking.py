@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay import arrays, compiled
-from assay.arrays import InputError
+from assay._core import arrays, loops
+from assay._core.arrays import InputError
 from assay.predictions import Outcomes
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Ranking:
 
     @cached_property
     def _spread(self) -> _Spread:
-        return _Spread(*(compiled.spread if compiled.AVAILABLE else _spread)(self.score, self.kept, self.wrong))
+        return _Spread(*(loops.spread if loops.AVAILABLE else _spread)(self.score, self.kept, self.wrong))
 
     @property
     def right(self) -> Floats:
@@ -118,8 +118,8 @@ def ranking(outcomes: Outcomes) -> Ranking:
     negated = np.negative(outcomes.confidence.cpu().numpy(), dtype=np.float64)
     wrong = np.sort(negated.compress(~outcomes.correct.cpu().numpy()))
     negated.sort()
-    if compiled.AVAILABLE:
-        return Ranking(*compiled.runs(negated, wrong))
+    if loops.AVAILABLE:
+        return Ranking(*loops.runs(negated, wrong))
     last = last_of_runs(negated)
     distinct = negated.take(last)
     misses = np.bincount(distinct.searchsorted(wrong), minlength=len(distinct))
@@ -191,7 +191,7 @@ def aurc(r: Ranking, *, trapezoid: bool = False) -> float:
     if trapezoid:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
-    return (compiled.risks(r.kept, r.wrong) if compiled.AVAILABLE else _risks(r)) / r.n
+    return (loops.risks(r.kept, r.wrong) if loops.AVAILABLE else _risks(r)) / r.n
 
 
 def _risks(r: Ranking) -> float:

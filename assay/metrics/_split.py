@@ -1,4 +1,4 @@
-"""Confidence of right and wrong answers apart, and of the surest (seeds 000, 001 and 004)."""
+"""Confidence of right and wrong answers apart, and of the surest (zhu2022, singh2021 and mukhoti2020)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def ece_wrong(r: Ranking) -> float:
 
 
 def confidence_gap(r: Ranking) -> float:
-    """Mean confidence of right minus that of wrong answers (seed 000 fig 10); nan if there are none of either."""
+    """Mean confidence of right minus that of wrong answers (zhu2022 fig 10); nan if there are none of either."""
     return 1 - ece_correct(r) - ece_wrong(r)
 
 
 def s99(r: Ranking) -> float:
-    """|S99|: share of samples with a confidence of at least .99 (seed 004 table 7)."""
+    """|S99|: share of samples with a confidence of at least .99 (mukhoti2020 table 7)."""
     return float(r.kept[_surest(r)]) / r.n
 
 
@@ -41,7 +41,7 @@ def _surest(r: Ranking) -> int:
 
 @dataclass(frozen=True)
 class EceTerms:
-    """Seed 001 eq 9 claims ECE = mean confidence - beta - gamma. That is no identity: `residual` is what is missing.
+    """singh2021 eq 9 claims ECE = mean confidence - beta - gamma. That is no identity: `residual` is what is missing.
 
     The equation averages accuracy over thresholds where ECE has the accuracy itself, so the residual does not vanish
     even for a model over-confident in every bin. The terms are for reading the paper, not for estimating ECE.
@@ -55,7 +55,7 @@ class EceTerms:
 
 
 def ece_terms(outcomes: Outcomes, n_bins: int = 15) -> EceTerms:
-    """The terms of seed 001 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
+    """The terms of singh2021 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
     r = ranking(outcomes)
     right, wrong = 1 - r.n_wrong / r.n, r.n_wrong / r.n
     beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from assay import compiled
+from assay._core import loops
 from assay.metrics._bins import ece, equal_mass
 from assay.metrics._ranking import Ranking
 
@@ -32,8 +32,8 @@ def sweep_bins(r: Ranking) -> int:
 
 def _reach(r: Ranking, first: int, last: int) -> int:
     """The number of bins, from `first` to `last`, before the first whose accuracies fall somewhere; else `last`."""
-    if compiled.AVAILABLE:
-        return compiled.sweep(r.kept, r.right, first, last)
+    if loops.AVAILABLE:
+        return loops.sweep(r.kept, r.right, first, last)
     while first <= last:
         # Whole runs of bin numbers at once: at few samples each number alone is all overhead.
         at_once = max(min(first + FEW, 2**15 // (first + FEW)), 1)

@@ -1,6 +1,6 @@
-"""The seeds' result tables as data, in natural units and under our names, to stand beside one's own.
+"""The papers' result tables as data, in natural units and under our names, to stand beside one's own.
 
-A csv file a table: `seed000_table2.csv` is table 2 of seed 000. `SOURCES` says what each shows, how the paper prints it
+A csv file a table: `zhu2022_table2.csv` is table 2 of zhu2022. `SOURCES` says what each shows, how the paper prints it
 and where the paper contradicts itself; a slip that belongs to one figure is in the figure's note. Figures are never
 corrected. A setting that is not our default stands in brackets after the name: `focal(gamma=5)`.
 """
@@ -14,7 +14,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from math import isfinite
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.published._sources import SOURCES, Source
 
 COLUMNS = ("data", "network", "method", "calibrator", "score", "shift", "metric", "mean", "sd", "note")
@@ -25,7 +25,7 @@ NAMES = COLUMNS[:7]
 class Figure:
     """One printed number: the mean over runs and, where there is one, their standard deviation."""
 
-    seed: str
+    paper: str
     table: str
     data: str
     network: str
@@ -39,19 +39,19 @@ class Figure:
     note: str
 
 
-def load(seed: str | None = None) -> tuple[Figure, ...]:
-    """The figures of a seed, or of all, in the order of the papers.
+def load(paper: str | None = None) -> tuple[Figure, ...]:
+    """The figures of a paper, or of all, in the order of the papers.
 
-    >>> [f.mean for f in load("000") if (f.table, f.method, f.metric) == ("5", "fmfp", "ece")]
+    >>> [f.mean for f in load("zhu2022") if (f.table, f.method, f.metric) == ("5", "fmfp", "ece")]
     [0.0479, 0.0485]
     """
-    seeds = sorted({source.seed for source in SOURCES})
-    if seed is not None and seed not in seeds:
-        raise InputError(f"unknown seed '{seed}'; there are {', '.join(seeds)}")
-    return tuple(figure for source in SOURCES if seed in (None, source.seed) for figure in _table(source))
+    papers = list(dict.fromkeys(source.paper for source in SOURCES))
+    if paper is not None and paper not in papers:
+        raise InputError(f"unknown paper '{paper}'; there are {', '.join(papers)}")
+    return tuple(figure for source in SOURCES if paper in (None, source.paper) for figure in _table(source))
 
 
-def read(file: Traversable, *, seed: str, table: str) -> tuple[Figure, ...]:
+def read(file: Traversable, *, paper: str, table: str) -> tuple[Figure, ...]:
     """The figures of a csv file with the columns `COLUMNS`."""
     lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
     header = next(lines, [])
@@ -61,7 +61,7 @@ def read(file: Traversable, *, seed: str, table: str) -> tuple[Figure, ...]:
     figures = []
     for row, cells in enumerate(lines, start=2):
         where = f"{file.name}, row {row}"
-        figures.append(_figure(cells, where, seed, table))
+        figures.append(_figure(cells, where, paper, table))
         names = tuple(cells[: len(NAMES)])
         if names in first:
             raise InputError(f"{where}: the same figure as in row {first[names]}")
@@ -80,10 +80,10 @@ def plain(name: str) -> str:
 
 @cache
 def _table(source: Source) -> tuple[Figure, ...]:
-    return read(files("assay.published") / source.file, seed=source.seed, table=source.table)
+    return read(files("assay.published") / source.file, paper=source.paper, table=source.table)
 
 
-def _figure(cells: list[str], where: str, seed: str, table: str) -> Figure:
+def _figure(cells: list[str], where: str, paper: str, table: str) -> Figure:
     if len(cells) != len(COLUMNS):
         raise InputError(f"{where}: {len(cells)} cells for {len(COLUMNS)} columns")
     for column, cell in zip(NAMES, cells, strict=False):
@@ -94,7 +94,7 @@ def _figure(cells: list[str], where: str, seed: str, table: str) -> Figure:
     if spread is not None and spread < 0:
         raise InputError(f"{where}: sd must be >= 0, got {sd}")
     average = _number(mean, f"{where}: mean")
-    return Figure(seed, table, data, network, method, calibrator, score, shift, metric, average, spread, note)
+    return Figure(paper, table, data, network, method, calibrator, score, shift, metric, average, spread, note)
 
 
 def _number(text: str, what: str) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from assay.auditing import Audit
 from assay.comparing import Comparison
 from assay.files import replacing
-from assay.selective import Threshold
+from assay.thresholds import Threshold
 
 
 def write_json(results: dict[str, Audit] | Comparison | Threshold, file: Path) -> None:

@@ -29,7 +29,7 @@ SCALES = {
 DIGITS = {1000.0: 2, 1.0: 3, 100.0: 2}
 UNITS = {1000.0: " x10³", 1.0: "", 100.0: " %"}
 Bold = Literal["best", "worse"]
-BOLD = {"best": "best", "worse": "significantly worse, as in seed 001"}
+BOLD = {"best": "best", "worse": "significantly worse, as in singh2021"}
 TESTS: dict[object, str] = {welch: "Welch's t-test", paired: "t-test paired by seed"}
 NAME, LONGEST = 16, 36  # least and most columns of the terminal for the names of methods
 GAP, EDGES = 3, 2  # columns of the terminal between two of a table, and around it
@@ -251,6 +251,6 @@ def as_csv(tables: list[Table]) -> str:
                 s = cell.summary
                 figures = [s.mean, s.sd, s.sem, s.n, cell.p_value, cell.word]
                 p = cell.published
-                paper = [None] * 5 if p is None else [p.mean, p.sd, cell.difference, p.seed, p.table]
+                paper = [None] * 5 if p is None else [p.mean, p.sd, cell.difference, p.paper, p.table]
                 writer.writerow([*table.point.values(), line.method, line.calibrator, metric, *figures, *paper])
     return out.getvalue()

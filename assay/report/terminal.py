@@ -15,7 +15,7 @@ from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Difference, Verdict
 from assay.maps import Fit, Map
 from assay.metrics import METRICS, Interval, Metric
-from assay.selective import Threshold, spelled
+from assay.thresholds import Threshold, spelled
 
 UNBIASED = {  # squared errors, so small, and shown with one more digit
     "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score"),

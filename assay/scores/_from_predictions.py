@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.predictions import Outcomes, Predictions
 
 Score = Callable[[Predictions], Tensor]

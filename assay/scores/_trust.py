@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from assay import arrays
-from assay.arrays import ArrayLike, InputError
+from assay._core import arrays
+from assay._core.arrays import ArrayLike, InputError
 from assay.predictions import Predictions
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import torch
 
-from assay.arrays import InputError
-from assay.data import Cut, Facts, Samples, Splits, load, samples
-from assay.data.corruptions import shifts
+from assay._core.arrays import InputError
 from assay.metrics import evaluate
-from assay.networks import network
+from assay.nn.data import Cut, Facts, Samples, Splits, load, samples
+from assay.nn.data.corruptions import shifts
+from assay.nn.networks import network
+from assay.nn.training import NOTHING, Hardware, described_splits, fitting, initialized, train
 from assay.predictions import Outcomes
 from assay.study._corrections import UNCHANGED
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
 from assay.study._study import PLAIN, TEMPERATURE, Study
-from assay.training import NOTHING, Hardware, described_splits, fitting, initialized, train
 
 FEW = 8  # samples of a step that is a trial
 SHAPES = {  # classes, side of the images

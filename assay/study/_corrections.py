@@ -8,11 +8,11 @@ from warnings import catch_warnings
 
 import torch
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
+from assay._core.lookup import check_values, found
 from assay.calibrators import CALIBRATORS, fixed_temperature, temperature_optimal_on_test
 from assay.maps import Map
 from assay.metrics import METRICS, evaluate
-from assay.names import check_values, found
 from assay.predictions import Outcomes, Predictions
 from assay.study._named import Named
 
@@ -32,7 +32,7 @@ def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float =
 FITTED: dict[str, Callable[..., Map]] = {**CALIBRATORS, "fixed_temperature": fixed_temperature}
 """Fitted on held-out predictions."""
 ON_TEST: dict[str, Callable[..., Map]] = {"temperature_optimal_on_test": optimal_temperature}
-"""Fitted on the predictions that they are judged on, as the seeds do to show what is possible."""
+"""Fitted on the predictions that they are judged on, as the papers do to show what is possible."""
 
 
 def check_correction(calibrator: Named) -> None:

@@ -8,16 +8,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from assay import files
-from assay.arrays import InputError
-from assay.data import Cut, Splits, load
+from assay._core.arrays import InputError
 from assay.files import replacing
-from assay.networks import network
+from assay.nn.data import Cut, Splits, load
+from assay.nn.networks import network
+from assay.nn.training import Hardware, discard_unreadable, initialized, predict, train
 from assay.study._named import Named
 from assay.study._rows import write_rows
 from assay.study._run import Run
 from assay.study._scores import LEARNED, learn_score, read_score, write_score
 from assay.study._study import Study
-from assay.training import Hardware, discard_unreadable, initialized, predict, train
 
 try:
     import fcntl

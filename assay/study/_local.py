@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
+from assay.nn.training import Hardware
 from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
-from assay.training import Hardware
 
 
 def run_local(

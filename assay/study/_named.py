@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from assay.arrays import InputError
-from assay.recipes import Value
+from assay._core.arrays import InputError
+from assay.nn.recipes import Value
 
 Entry = str | dict[str, Value | list[Value]]
 """A name, or a table that names it, as { recipe = "focal", gamma = [1, 3, 5] }: of a list each value in turn."""

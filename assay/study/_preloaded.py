@@ -7,7 +7,7 @@ import gc
 from contextlib import suppress
 from importlib import import_module
 
-from assay.training import versions
+from assay.nn.training import versions
 
 for name in ("lightning.fabric", "scipy.optimize", "scipy.stats", "sklearn.datasets", "sklearn.neighbors", "PIL.Image"):
     with suppress(ImportError):

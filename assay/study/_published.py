@@ -29,7 +29,7 @@ def published_beside(study: Study) -> Beside:
     """
     by_name: dict[tuple[str, ...], list[Figure]] = defaultdict(list)
     for figure in published.load():
-        if f"{figure.seed}/{figure.table}" in study.published:
+        if f"{figure.paper}/{figure.table}" in study.published:
             words = (figure.data, figure.network, figure.method, figure.calibrator, figure.score, figure.shift)
             by_name[*(_parted(word)[0] for word in words), figure.metric].append(figure)
 
@@ -39,7 +39,7 @@ def published_beside(study: Study) -> Beside:
         names, settings = zip(*(_parted(study.stands_for.get(name, name)) for name in ours), strict=True)
         there = by_name.get((*names, metric), [])
         same = [figure for figure in there if _settings(figure) == settings[2:4]]
-        return min(same, key=lambda figure: study.published.index(f"{figure.seed}/{figure.table}"), default=None)
+        return min(same, key=lambda figure: study.published.index(f"{figure.paper}/{figure.table}"), default=None)
 
     return beside
 
@@ -50,7 +50,7 @@ def _settings(figure: Figure) -> tuple[dict[str, float | str], ...]:
 
 
 def _parted(name: str) -> tuple[str, dict[str, float | str]]:
-    """A name, as focal@002,gamma=1.0 of ours or focal(gamma=1) of papers, without its set-up, and its settings."""
+    """A name, as focal@wang2021,gamma=1.0 of ours or focal(gamma=1) of papers, without its set-up, and its settings."""
     first = re.split(r"[(,]", name, maxsplit=1)[0]
     settings = re.findall(r"(\w+)=(\([^)]*\)|[^,)]*)", name.removeprefix(first))
     return first.partition("@")[0], {key: _number(value) for key, value in settings}

@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
+from assay.nn.training import Hardware
 from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
-from assay.training import Hardware
 
 RETRIES = 2  # of a run whose machine or process was lost; it goes on from its last epoch
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import torch
 
 from assay import files
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.files import replacing
 from assay.maps import Temperature, apply
 from assay.metrics import Floats, evaluate

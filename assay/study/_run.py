@@ -11,12 +11,12 @@ from pathlib import Path
 from torch import nn
 from torch.optim import Optimizer
 
-from assay.arrays import InputError
-from assay.recipes import Value
-from assay.recipes import recipe as recipe_named
+from assay._core.arrays import InputError
+from assay.nn.recipes import Value
+from assay.nn.recipes import recipe as recipe_named
+from assay.nn.training import Recipe, Record
 from assay.study._named import Named
 from assay.study._study import RATES, Study
-from assay.training import Recipe, Record
 
 RECORD = Record()
 OPTIMIZER_NAMES = {"learning_rate": "lr", "weight_decay": "weight_decay"}

@@ -10,16 +10,16 @@ from zipfile import BadZipFile
 import numpy as np
 from torch import nn
 
-from assay.arrays import InputError
-from assay.confidnet import confidnet, fine_tuned
-from assay.data import Samples, Splits
+from assay._core.arrays import InputError
+from assay._core.lookup import check_values, found
 from assay.files import replacing
 from assay.metrics import Floats
-from assay.names import check_values, found
-from assay.networks import Network
+from assay.nn.confidnet import confidnet, fine_tuned
+from assay.nn.data import Samples, Splits
+from assay.nn.networks import Network
+from assay.nn.training import Hardware, predict
 from assay.scores import SCORES, trust_score
 from assay.study._named import Named
-from assay.training import Hardware, predict
 
 Scorer = Callable[[Samples], Floats]
 
@@ -56,7 +56,7 @@ def check_score(score: Named) -> None:
 def learn_score(score: Named, network: nn.Module, splits: Splits, *, seed: int, hardware: Hardware) -> Scorer:
     """Learn a score of a trained network."""
     if not isinstance(network, Network):
-        raise InputError(f"{score.name} needs a network with features and a head, as those of assay.networks")
+        raise InputError(f"{score.name} needs a network with features and a head, as those of assay.nn.networks")
     values: dict[str, Any] = dict(score.values)
     return LEARNED[score.name](network, splits, seed, hardware, **values)
 

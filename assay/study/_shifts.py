@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fnmatch import fnmatch
 
-from assay.arrays import InputError
-from assay.data.corruptions import CORRUPTIONS, SEVERITIES
+from assay._core.arrays import InputError
+from assay.nn.data.corruptions import CORRUPTIONS, SEVERITIES
 
 MADE = "corrupted"  # the mean over the corruptions that are made here; those read have the name of their data set
 SETS = ("", "cifar10_c/", "cifar100_c/")
@@ -31,7 +31,7 @@ def corruptions_like(pattern: str) -> list[str]:
 
 
 def with_means(rows: Iterable[Values]) -> list[Values]:
-    """The rows, and for each kind of shift that has several the mean over them, as seed 000 tabulates CIFAR-10-C."""
+    """The rows, and for each kind of shift that has several the mean over them, as zhu2022 tabulates CIFAR-10-C."""
     rows = list(rows)
     kinds: dict[tuple[str, str, int, str, str], list[float]] = defaultdict(list)
     for split, *rest, value in rows:

@@ -81,7 +81,8 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def cohens_d(a: Summary, b: Summary) -> float:
-    """The difference of the means in units of the pooled standard deviation (seed 003, fig 1); nan without one."""
+    """The difference of the means in units of the pooled standard deviation (karandikar2021, fig 1); nan without
+    one."""
     if a.n + b.n < 3:
         return nan
     pooled = sqrt(((a.n - 1) * a.sd**2 + (b.n - 1) * b.sd**2) / (a.n + b.n - 2))
@@ -89,7 +90,8 @@ def cohens_d(a: Summary, b: Summary) -> float:
 
 
 def within_sem(values: Floats) -> float:
-    """SEM over rows [seeds, conditions] without what conditions differ by (Masson & Loftus 2003; seed 003, fig 2).
+    """SEM over rows [seeds, conditions] without what conditions differ by (Masson & Loftus 2003; karandikar2021, fig
+    2).
 
     The error is that of the interaction of seed and condition, which is what a comparison of conditions is up against.
     """

@@ -21,22 +21,22 @@ from pydantic import (
     field_validator,
 )
 
-from assay.arrays import InputError
-from assay.data import loader
+from assay._core.arrays import InputError
+from assay._core.lookup import found, hint
 from assay.metrics import METRICS
-from assay.names import found, hint
-from assay.networks import network
+from assay.nn.data import loader
+from assay.nn.networks import network
+from assay.nn.recipes import Value, recipe
+from assay.nn.training import Record
 from assay.published import SOURCES
-from assay.recipes import Value, recipe
 from assay.study._corrections import UNCHANGED, check_correction
 from assay.study._named import Entry, Named, each
 from assay.study._scores import check_score
 from assay.study._shifts import corruptions_like
-from assay.training import Record
 
 PLAIN = "max_probability"  # the score that maps of the confidence are about
 RATES = ("learning_rate", "weight_decay")  # which a recipe may also have as values of its own
-TEMPERATURE = "temperature"  # what a calibrator found: no metric, but the seeds tabulate it
+TEMPERATURE = "temperature"  # what a calibrator found: no metric, but the papers tabulate it
 
 
 def _check_recipe(method: Named) -> None:
@@ -79,8 +79,8 @@ class Study(BaseModel):
     baseline: str = ""  # the recipe that the others are compared with; by default the first
     tune: dict[str, list[Value]] = {}  # values of hyper-parameters to choose among, one parameter after the other
     record: Record = Record()  # what is written down of each epoch
-    train_predictions: bool = False  # keep those on the training set too, for what is learned when (seed 002, fig 5)
-    published: list[str] = []  # tables of the seeds to stand beside ours, as 000/2
+    train_predictions: bool = False  # keep those on the training set too, for what is learned when (wang2021, fig 5)
+    published: list[str] = []  # tables of the papers to stand beside ours, as zhu2022/2
     stands_for: dict[str, str] = {}  # of our names that the paper does not have, the one whose figures stand beside
     assumed: list[str] = []  # values that the paper leaves unsaid
 
@@ -118,7 +118,7 @@ class Study(BaseModel):
     @field_validator("published")
     @classmethod
     def _known_tables(cls, names: list[str]) -> list[str]:
-        return [_known("published table", name, [f"{s.seed}/{s.table}" for s in SOURCES]) for name in names]
+        return [_known("published table", name, [f"{s.paper}/{s.table}" for s in SOURCES]) for name in names]
 
     @field_validator(*CHECKS)
     @classmethod

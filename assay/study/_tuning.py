@@ -1,4 +1,5 @@
-"""Hyper-parameters chosen one after the other, each among its values, the best so far kept (seed 003, appendix E)."""
+"""Hyper-parameters chosen one after the other, each among its values, the best so far kept (karandikar2021, appendix
+E)."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from assay import files
-from assay.arrays import InputError
+from assay._core.arrays import InputError
+from assay._core.lookup import found
 from assay.metrics import METRICS, evaluate
-from assay.names import found
-from assay.recipes import Value
+from assay.nn.recipes import Value
 from assay.study._named import Named
 from assay.study._run import Run, expand
 from assay.study._statistics import Summary
@@ -54,7 +55,7 @@ def tune(
     """Of the values of each parameter in `study.tune` keep the one of lowest `metric` whose accuracy is near the best.
 
     Near is less than `give_up` below. `run_all` trains what is not done. A parameter that a recipe does not have is
-    passed over. Choosing on the test set, as seed 002 did, makes test figures better than they are.
+    passed over. Choosing on the test set, as wang2021 did, makes test figures better than they are.
     """
     _check(study, metric)
     starts = {(run.data, run.network, run.recipe, run.values): run for run in reversed(expand(study))}

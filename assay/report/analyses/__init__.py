@@ -1,4 +1,4 @@
-"""The analyses of the seeds, computed: frozen records in natural units, which `assay.report.figures` draws.
+"""The analyses of the papers, computed: frozen records in natural units, which `assay.report.figures` draws.
 
 They start from what a study leaves, histories and samples in its run folders (`history`, `sample_columns`) and its
 table of rows (`assay.study.read_rows`, then `unfolded`):

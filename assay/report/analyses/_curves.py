@@ -1,4 +1,4 @@
-"""Losses as functions of the probability of the true class (seed 002, fig 6 a; seed 004, fig 4 a)."""
+"""Losses as functions of the probability of the true class (wang2021, fig 6 a; mukhoti2020, fig 4 a)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from assay.losses import Loss, cross_entropy, focal, focal_gradient_factor, inverse_focal
+from assay.nn.losses import Loss, cross_entropy, focal, focal_gradient_factor, inverse_focal
 from assay.report.statistics import Line
 
 POINTS = 199

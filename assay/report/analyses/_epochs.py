@@ -1,4 +1,5 @@
-"""Epoch by epoch: reliable overfitting (seed 000, fig 8), optimal ECE (002, fig 4), NLL, entropy (004, figs 1, 3)."""
+"""Epoch by epoch: reliable overfitting (zhu2022, fig 8), optimal ECE (wang2021, fig 4), NLL, entropy (mukhoti2020, figs
+1, 3)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.metrics import Bins
 from assay.report.statistics import Reliability, reliability
 
@@ -24,7 +24,7 @@ def history(folder: Path) -> History:
 
 
 def train_reliability(folder: Path) -> dict[int, Reliability]:
-    """The reliability of the training set at the epochs `Record.reliability_at` (seed 004, fig 2)."""
+    """The reliability of the training set at the epochs `Record.reliability_at` (mukhoti2020, fig 2)."""
     kept: dict[str, dict[str, list[float]]] = _content(folder)["reliability"]
     columns = {int(epoch): {name: np.array(column) for name, column in bins.items()} for epoch, bins in kept.items()}
     return {epoch: reliability(Bins(**bins)) for epoch, bins in columns.items()}

@@ -1,4 +1,5 @@
-"""Methods against each other: on two axes, one by one, and by the size of their effect (seed 003, figs 1 and 10)."""
+"""Methods against each other: on two axes, one by one, and by the size of their effect (karandikar2021, figs 1 and
+10)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
-from assay.recipes import PRIMARIES, SECONDARIES
+from assay.nn.recipes import PRIMARIES, SECONDARIES
 from assay.report.analyses._rows import by_seed, higher_is_better, only, where
 from assay.report.statistics import Effect, Method
 from assay.study import Summary, cohens_d
@@ -29,7 +30,7 @@ class Uncertainty:
 
 
 def by_method(rows: pa.Table) -> dict[str, Summary]:
-    """The rows' metric, one value a seed: the ECE of the right answers, the confidence gap (seed 000, figs 6, 10)."""
+    """The rows' metric, one value a seed: the ECE of the right answers, the confidence gap (zhu2022, figs 6, 10)."""
     only(rows, "metric")
     return {method: _summary(seeds) for (method,), seeds in by_seed(rows, ["method"]).items()}
 
@@ -40,15 +41,15 @@ def both_axes(rows: pa.Table, *, calibration: str = "ece", refinement: str = "au
 
 
 def uncertainties(rows: pa.Table, *, calibration: str = "ece") -> list[Uncertainty]:
-    """Calibration error against average uncertainty (seed 003, fig 10)."""
+    """Calibration error against average uncertainty (karandikar2021, fig 10)."""
     return [Uncertainty(name, x, y) for name, (x, y) in _paired(rows, UNCERTAINTY, calibration).items()]
 
 
 def secondary_and_primary(method: str) -> tuple[str, str] | None:
     """The secondary loss of a recipe and the recipe without it; None if it has none.
 
-    >>> secondary_and_primary("focal_sb_ece@003,beta=2.0")
-    ('sb_ece', 'focal@003')
+    >>> secondary_and_primary("focal_sb_ece@karandikar2021,beta=2.0")
+    ('sb_ece', 'focal@karandikar2021')
     """
     name, at, setup = method.partition(",")[0].partition("@")
     for prefix in PRIMARIES:
@@ -80,7 +81,8 @@ def comparable(a: Summary, b: Summary) -> bool:
 
 
 def pooled_effect(name: str, pairs: Sequence[tuple[Summary, Summary]], *, metric: str) -> Effect:
-    """The mean over independent comparisons, as of a secondary loss over data sets and primaries (seed 003, fig 1).
+    """The mean over independent comparisons, as of a secondary loss over data sets and primaries (karandikar2021, fig
+    1).
 
     Each d is made unbiased first (Hedges 1981), as in the mean a bias does not become smaller; variances as above.
     """

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.corruptions import CORRUPTIONS
+from assay.nn.data.corruptions import CORRUPTIONS
 from assay.study import better
 
 Key = tuple[Any, ...]
@@ -18,8 +18,8 @@ Key = tuple[Any, ...]
 def recipe_and_values(method: str) -> tuple[str, dict[str, float]]:
     """The recipe and its numeric hyper-parameters; values that are no numbers stay with the recipe.
 
-    >>> recipe_and_values("focal@002,gamma=3.0")
-    ('focal@002', {'gamma': 3.0})
+    >>> recipe_and_values("focal@wang2021,gamma=3.0")
+    ('focal@wang2021', {'gamma': 3.0})
     """
     name, *given = method.split(",")
     values = {}

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.arrays import InputError
+from assay._core.arrays import InputError
 from assay.metrics import Floats
 from assay.predictions import Predictions
 from assay.scores import max_logit
@@ -28,7 +28,7 @@ class Histogram:
 
 
 def gradient_norms(norms: Mapping[str, Floats], *, n_bins: int = 40) -> list[Histogram]:
-    """The norms of samples' gradients in the last layer, by method, in bins of equal ratio (seed 004, fig 4 b-d).
+    """The norms of samples' gradients in the last layer, by method, in bins of equal ratio (mukhoti2020, fig 4 b-d).
 
     They span many powers of ten. Those under a hundred millionth of the largest, 0 among them, are in the first bin.
     """
@@ -45,7 +45,7 @@ def max_logits(
 ) -> list[Histogram]:
     """The highest logit of each training sample, by the quarter of the training since which it is answered right.
 
-    Seed 002, fig 5: in what order samples were learned shows in the logits of cross-entropy, and less in those of
+    wang2021, fig 5: in what order samples were learned shows in the logits of cross-entropy, and less in those of
     regularized networks. `train` are the trained network's predictions, in eval mode, on the samples it was trained on,
     matched by their ids; samples whose last answer was wrong are a group of their own.
     """

@@ -1,4 +1,4 @@
-"""Three classifiers, right half of the time, that are calibrated, refined, or both (seed 001, fig 1 a-c)."""
+"""Three classifiers, right half of the time, that are calibrated, refined, or both (singh2021, fig 1 a-c)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Curves = dict[Key, dict[float, list[float]]]  # by line and x, the seeds' values
 def lines(rows: pa.Table, *, over: str, by: Sequence[str]) -> list[Line]:
     """The rows' metric against the numbers in column `over`, one line for each combination of the columns `by`.
 
-    `unfolded` rows have coefficients as columns: over="gamma", by=["data"] is seed 002's fig 1 c, over="held_out" its
+    `unfolded` rows have coefficients as columns: over="gamma", by=["data"] is wang2021's fig 1 c, over="held_out" its
     fig 3. Rows without a number there are left out.
     """
     return [line(_name(key), values) for key, values in _curves(rows, over, by).items()]
@@ -30,7 +30,7 @@ def lines(rows: pa.Table, *, over: str, by: Sequence[str]) -> list[Line]:
 def best_coefficients(rows: pa.Table, coefficient: str) -> list[Line]:
     """At each size of the training set the coefficient whose mean over seeds is best, one line a recipe.
 
-    Seed 002, fig 1 d. It is chosen, as there, by the very values that it is shown for, so on the test set.
+    wang2021, fig 1 d. It is chosen, as there, by the very values that it is shown for, so on the test set.
     """
     choose = max if higher_is_better(only(rows, "metric")) else min
     best: dict[str, dict[float, list[float]]] = defaultdict(dict)
@@ -55,9 +55,9 @@ def severities(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
 def severities_within(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
     """The same, with an error for comparing the lines: that of their interaction with the kind of corruption.
 
-    Seed 003, fig 2: the SEM without what kinds of corruption differ by (Masson & Loftus 2003). Kinds are the subjects,
-    each with its mean over seeds, and lines the conditions, so at one severity all have the same error. It is nan where
-    there is one line or one kind, as without a shift.
+    karandikar2021, fig 2: the SEM without what kinds of corruption differ by (Masson & Loftus 2003). Kinds are the
+    subjects, each with its mean over seeds, and lines the conditions, so at one severity all have the same error. It is
+    nan where there is one line or one kind, as without a shift.
     """
     found: dict[float, dict[Key, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (*key, severity, _), seeds in by_seed(_at_every_severity(rows), [*by, "severity", "corruption"]).items():

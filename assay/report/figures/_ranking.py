@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.report.figures._style import BLUE, GREY, PALE, VERMILLION, look, per_cent, plain
 from assay.report.statistics import Densities, PrecisionRecall, Rates, Selective
-from assay.selective import Threshold
+from assay.thresholds import Threshold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from assay.predictions import Outcomes, Predictions
 from assay.report import statistics
 from assay.report.page._mistakes import said
 from assay.report.page._thresholds import written
-from assay.selective import Threshold, risk_bound
+from assay.thresholds import Threshold, risk_bound
 
 Content = dict[str, object]
 STEPS = 200  # of the slider, each half a per cent of the samples or more

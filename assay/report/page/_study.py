@@ -96,7 +96,7 @@ def _cell(metric: str, cell: Cell) -> Content:
 def _sources(table: Table) -> str:
     """Which papers' figures stand beside ours."""
     there = [cell.published for line in table.lines for cell in line.cells.values() if cell.published]
-    found = ", ".join(dict.fromkeys(f"seed {figure.seed} table {figure.table}" for figure in there))
+    found = ", ".join(dict.fromkeys(f"{figure.paper} table {figure.table}" for figure in there))
     return f" ({found})" if found else ""
 
 

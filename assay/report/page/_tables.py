@@ -12,7 +12,7 @@ from assay.predictions import Outcomes
 from assay.report.page._mistakes import Mistake
 from assay.report.page._thresholds import written
 from assay.report.terminal import ARROWS, AXES, HEADLINE, IN_GROUPS, SHOWN, number, span
-from assay.selective import Threshold, choose_threshold, spelled
+from assay.thresholds import Threshold, choose_threshold, spelled
 
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)  # what a promise is tried for, the first is told in words
 FIRST = 10  # rows of a long table that are shown at once

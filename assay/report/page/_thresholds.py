@@ -8,7 +8,7 @@ from math import floor, inf, log10
 import numpy as np
 
 from assay.metrics import Ranking
-from assay.selective import spelled
+from assay.thresholds import spelled
 
 
 def written(r: Ranking, accepted: int) -> str:

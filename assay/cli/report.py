@@ -1,0 +1,182 @@
+"""What a finished study is shown by: `assay study report` and `assay study rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pyarrow.csv
+import pyarrow.parquet
+from cyclopts import Parameter
+from rich.console import Console, Group, RenderableType
+from rich.progress import track
+from rich.text import Text
+
+from assay import audit, files
+from assay._core.arrays import InputError
+from assay._core.lookup import found
+from assay.files import not_over, replacing
+from assay.report import tables as shown
+from assay.study import (
+    Run,
+    Study,
+    Table,
+    expand,
+    has_rows,
+    paired,
+    published_beside,
+    read_rows,
+    read_study,
+    state,
+    tables,
+    welch,
+)
+
+RUNS = Path("runs")
+TESTS = {"welch": welch, "paired": paired}
+
+
+def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
+    """Write all numbers of a study as one table in long form.
+
+    Parameters
+    ----------
+    file
+        The study.
+    to
+        The file to write, .parquet or .csv.
+    out
+        Folder of all runs.
+    """
+    study = read_study(file)
+    not_over(to, reading=[file])
+    rows = _rows(study, expand(study), out)
+    with replacing(to) as stream:
+        if to.suffix == ".parquet":
+            pyarrow.parquet.write_table(rows, stream)
+        elif to.suffix == ".csv":
+            pyarrow.csv.write_csv(rows, stream)
+        else:
+            raise InputError(f"{to}: rows are written as .parquet or .csv")
+
+
+def report_command(
+    file: Path,
+    *,
+    out: Path = RUNS,
+    to: Path | None = None,
+    html: Path | None = None,
+    pages: Annotated[bool, Parameter(negative="")] = False,
+    figures: Path | None = None,
+    test: Literal["welch", "paired"] = "welch",
+    holm: Annotated[bool, Parameter(negative="")] = False,
+    bold: shown.Bold = "best",
+    published: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Show the tables of a study, or write them, its page, its figures.
+
+    Parameters
+    ----------
+    file
+        The study.
+    out
+        Folder of all runs.
+    to
+        A file to write the tables to: .md, .tex or .csv.
+    html
+        A page to write, to explore everything in a browser.
+    pages
+        With --html, write the audit of each run as a page in its folder first, to which the study's page links.
+    figures
+        A folder to write figures to, as SVG.
+    test
+        How a method is compared with the baseline: Welch's t-test, or paired by seed.
+    holm
+        Correct the tests of each metric for their number.
+    bold
+        What to print bold: the best, or what is significantly worse than the baseline.
+    published
+        Put the figures of the papers that the study names beside ours, with the difference.
+    """
+    study = read_study(file)
+    not_over(to, html, figures, reading=[file])
+    if figures is not None and figures.is_file():
+        raise InputError(f"{figures} is a file; --figures needs a folder")
+    runs = expand(study)
+    if published and not study.published:
+        raise InputError(f'{file} names no published table; say for instance published = ["zhu2022/2"]')
+    made = found_tables(study, runs, out, test, corrected=holm, beside=published)
+    if to is not None:
+        _write_tables(made, to, bold, _left_out(study, runs, out))
+    if html is not None:
+        from assay.report.page import study_page
+
+        if pages:
+            _write_pages(study, runs, out)
+        study_page(study, runs, out, made, html)
+    if figures is not None:
+        from assay.report.drawing import draw_study
+
+        draw_study(study, runs, out, _rows(study, runs, out), figures)
+    if to is html is figures is None:
+        Console().print(grids(made, bold, Console().width))
+
+
+def found_tables(
+    study: Study, runs: list[Run], out: Path, test: str = "welch", *, corrected: bool = False, beside: bool = False
+) -> list[Table]:
+    compared = partial(tables, beside=published_beside(study)) if beside else tables
+    methods = [run.method for run in expand(study)]
+    return compared(
+        _rows(study, runs, out),
+        baseline=found("baseline", study.baseline or methods[0], {method: method for method in methods}),
+        metrics=study.metrics,
+        test=TESTS[test],
+        corrected=corrected,
+    )
+
+
+def _rows(study: Study, runs: Sequence[Run], out: Path) -> pyarrow.Table:
+    rows = read_rows(study, [out / run.folder for run in runs])
+    if not rows.num_rows:
+        raise InputError(f"no run of {study.name} in {out} is done; assay study run makes them")
+    if left_out := _left_out(study, runs, out):
+        Console(stderr=True).print(left_out, style="yellow")
+    return rows
+
+
+def _left_out(study: Study, runs: Sequence[Run], out: Path) -> str:
+    """How many runs a table is without, in a line; nothing where it is whole."""
+    undone = sum(not has_rows(study, out / run.folder) for run in runs)
+    return f"{undone} of {len(runs)} runs are not done and left out" if undone else ""
+
+
+def grids(found: list[Table], bold: shown.Bold, width: int) -> RenderableType:
+    legends = dict.fromkeys(shown.legend(table, bold) for table in found)
+    ranked = shown.ranks(found, width=width) if len(found) > 1 else []
+    parts = [grid for table in found for grid in shown.grids(table, bold, width=width)]
+    return Group(*parts, *ranked, *(Text(legend, "dim") for legend in legends))
+
+
+def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
+    """The audit of each run's test predictions, as audit.html in its folder."""
+    from assay.report.page import audit_page
+
+    done = [run for run in runs if state(study, out / run.folder) == "done"]
+    for run in track(done, "pages of runs", console=Console(stderr=True), transient=True):
+        predictions = files.read(out / run.folder / "test.npz")
+        audit_page({run.method: predictions}, {run.method: audit(predictions)}, out / run.folder / "audit.html")
+
+
+def _write_tables(found: list[Table], to: Path, bold: shown.Bold, left_out: str) -> None:
+    forms = {
+        ".md": lambda: "\n".join([*(shown.markdown(table, bold) for table in found), f"{left_out}\n" * bool(left_out)]),
+        ".tex": lambda: "\n".join([f"% {left_out}" * bool(left_out), *(shown.latex(table, bold) for table in found)]),
+        ".csv": lambda: shown.as_csv(found),
+    }
+    if to.suffix not in forms:
+        raise InputError(f"{to}: tables are written as {', '.join(forms)}")
+    with replacing(to) as stream:
+        stream.write(forms[to.suffix]().encode())

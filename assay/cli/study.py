@@ -1,0 +1,277 @@
+"""The commands `assay study ...`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.table import Table as Grid
+
+from assay._core.arrays import InputError
+from assay.cli.progress import watched
+from assay.cli.report import RUNS, found_tables, grids, report_command, rows_command
+from assay.files import not_over, replacing
+from assay.nn.training import Hardware
+from assay.report import tables as shown
+from assay.study import (
+    DONE,
+    FAILED,
+    Progress,
+    Run,
+    Study,
+    Tuned,
+    check,
+    expand,
+    read_study,
+    rows_file,
+    run_local,
+    run_ray,
+    state,
+    try_out,
+    tune,
+    tuned_study,
+    why,
+)
+
+study_app = App(
+    name="study", help="Run a study of many trainings, and tabulate what it found.", help_format="plaintext"
+)
+study_app.command(rows_command, name="rows")
+study_app.command(report_command, name="report")
+INTERRUPTED = 130  # the exit code of what Ctrl-C has stopped
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Where runs are kept, and how they are run.
+
+    Parameters
+    ----------
+    out
+        Folder of all runs.
+    engine
+        local: a process for each run; ray: a Ray task for each run (needs the extra ray).
+    workers
+        Runs at a time.
+    threads
+        Threads of each run; by default the machine's are shared out. A run is the same again only with as many.
+    device
+        cpu, cuda, mps or auto.
+    gpus
+        GPUs of each run, which may be a fraction; for Ray.
+    address
+        The Ray cluster to use, all of whose machines see the folder `out`; by default one of this machine.
+    """
+
+    out: Path = RUNS
+    engine: Literal["local", "ray"] = "local"
+    workers: int = 1
+    threads: int | None = None
+    device: str = "auto"
+    gpus: float = 0
+    address: str | None = None
+
+    def refuse_file(self) -> None:
+        """Runs are kept in a folder."""
+        if self.out.exists() and not self.out.is_dir():
+            raise InputError(f"{self.out} is a file; --out needs a folder")
+
+    def run_all(self, study: Study, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:
+        """Run what is not done."""
+        if self.workers < 1:
+            raise InputError(f"--workers must be at least 1, got {self.workers}")
+        common: dict[str, Any] = {"workers": self.workers, "threads": self.threads, "hardware": Hardware(self.device)}
+        if self.engine == "local":
+            if self.gpus or self.address:
+                raise InputError("--gpus and --address are for --engine ray")
+            return run_local(study, runs, self.out, **common, show=show)
+        return run_ray(study, runs, self.out, **common, gpus=self.gpus, address=self.address, show=show)
+
+
+HERE = Where()
+
+
+@study_app.command(name="run")
+def run_command(
+    file: Path, *, where: Where = HERE, only: str = "", retry: Annotated[bool, Parameter(negative="")] = False
+) -> int:
+    """Train every run of a study that is not done yet, and show the table; stopped with Ctrl-C, it can be gone on with.
+
+    Parameters
+    ----------
+    file
+        The study, a TOML file.
+    only
+        Only runs whose folder fits this pattern, as digits/*/sam*.
+    retry
+        Run again what failed before.
+    """
+    study = read_study(file)
+    console = Console()
+    runs = expand(study, only=only or "*")
+    if not runs:
+        raise InputError(f"no run of {study.name} fits '{only}'; a folder is, for instance, {expand(study)[0].folder}")
+    where.refuse_file()
+    with Console(stderr=True).status("checking the study"):
+        check(study, only=only or "*", root=where.out)
+    failed = [run for run in runs if state(study, where.out / run.folder) == "failed" and not retry]
+    if failed:
+        console.print(f"{len(failed)} runs failed before and are left out; --retry runs them again", style="yellow")
+    start = time.monotonic()
+    try:
+        with watched(study.name, where.workers) as show:
+            done = where.run_all(study, [run for run in runs if run not in failed], show)
+    except KeyboardInterrupt:
+        console.print("stopped; the same command goes on from here", style="yellow")
+        return INTERRUPTED
+    console.print(f"{done.done} runs done, {len(done.failed)} failed, in {time.monotonic() - start:.0f} s")
+    left_out = [*failed, *done.failed]
+    _print_failures(console, left_out, where.out)
+    if len(left_out) < len(runs):
+        console.print(grids(found_tables(study, runs, where.out), "best", console.width))
+    return 1 if left_out else 0
+
+
+@study_app.command(name="tune")
+def tune_command(
+    file: Path,
+    *,
+    to: Path,
+    where: Where = HERE,
+    on: Literal["held_out", "test"] = "held_out",
+    metric: str = "ece",
+    give_up: float = 0.01,
+) -> int:
+    """Choose values of hyper-parameters one after the other, those under [tune], and write the study that has them.
+
+    Parameters
+    ----------
+    file
+        The study.
+    to
+        The file to write: a study that extends this one, of the recipes with the values chosen.
+    on
+        Samples to choose by. To choose on test, as wang2021 did, makes the figures on test look better than they are.
+    metric
+        What is to be low.
+    give_up
+        How much less than the highest accuracy is still good enough.
+    """
+    study = read_study(file)
+    not_over(to, reading=[file])
+    where.refuse_file()
+    if len(study.data) > 1 or len(study.networks) > 1:
+        raise InputError(f"{file}: values are chosen for one data set and one network; this study has several")
+    with Console(stderr=True).status("checking the study"):
+        check(study, root=where.out)
+    try:
+        with watched(f"tuning {study.name}", where.workers) as show:
+
+            def run_all(runs: Sequence[Run]) -> None:
+                done = where.run_all(study, runs, show)
+                if done.failed:
+                    folder = where.out / done.failed[0].folder
+                    raise InputError(f"a run failed: {why(folder)}; {folder / FAILED} says more")
+
+            found = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up)
+    except KeyboardInterrupt:
+        Console().print("stopped; the same command goes on from here", style="yellow")
+        return INTERRUPTED
+    Console().print(_trials(found, on, metric))
+    with replacing(to) as stream:
+        stream.write(tuned_study(study, file, found, to, on=on, metric=metric).encode())
+    return 0
+
+
+@study_app.command(name="status")
+def status_command(file: Path, *, out: Path = RUNS) -> None:
+    """Count the runs that are done, failed and waiting.
+
+    Parameters
+    ----------
+    file
+        The study.
+    out
+        Folder of all runs.
+    """
+    study = read_study(file)
+    states = {run: state(study, out / run.folder) for run in expand(study)}
+    for which in ("done", "failed", "begun", "waiting"):
+        Console().print(f"{list(states.values()).count(which):6d} {which}")
+    _print_failures(Console(), [run for run, which in states.items() if which == "failed"], out)
+
+
+@study_app.command(name="check")
+def check_command(file: Path) -> int:
+    """Say whether a study can run: its data are there, its networks fit them, each recipe can make a step.
+
+    Parameters
+    ----------
+    file
+        The study.
+    """
+    study = read_study(file)
+    with Console(stderr=True).status("a step of each recipe"):
+        problems = list(try_out(study))
+    for problem in problems:
+        Console().print(problem, style="red", markup=False)
+    verdict = "something is missing" if problems else "all can run"
+    Console().print(f"{file}: {len(expand(study))} runs, {verdict}", markup=False)
+    for value in study.assumed:
+        Console().print(f"  assumed: {value}", style="dim", markup=False)
+    return 2 if problems else 0
+
+
+@study_app.command(name="clean")
+def clean_command(
+    file: Path, *, out: Path = RUNS, failed_only: Annotated[bool, Parameter(negative="")] = False
+) -> None:
+    """Delete the runs of a study.
+
+    Parameters
+    ----------
+    file
+        The study.
+    out
+        Folder of all runs.
+    failed_only
+        Only those that failed; of one that failed after its training, only that it did.
+    """
+    study = read_study(file)
+    folders = [out / run.folder for run in expand(study) if (out / run.folder).is_dir()]
+    gone = [folder for folder in folders if not failed_only or state(study, folder) == "failed"]
+    kept = [folder for folder in gone if failed_only and (folder / DONE).is_file()]
+    shared = sum(any(file.name != rows_file(study) for file in folder.glob("rows.*.arrow")) for folder in gone)
+    for folder in gone:
+        if folder in kept:
+            (folder / FAILED).unlink()
+        else:
+            rmtree(folder)
+    Console().print(f"{len(gone) - len(kept)} runs deleted")
+    if kept:
+        Console().print(f"{len(kept)} were trained and are kept; their failure is forgotten")
+    elif shared:
+        Console().print(f"{shared} of them were runs of other studies too", style="yellow")
+
+
+def _print_failures(console: Console, runs: Sequence[Run], out: Path) -> None:
+    for run in runs:
+        console.print(f"failed: {out / run.folder}: {why(out / run.folder)}", style="red", markup=False, soft_wrap=True)
+
+
+def _trials(found: Tuned, on: str, metric: str) -> RenderableType:
+    grid = Grid(box=SIMPLE_HEAD, pad_edge=False, title=f"chosen on {on}", title_justify="left")
+    for head in ("parameter", "method", shown.heading("accuracy"), shown.heading(metric), ""):
+        grid.add_column(head, overflow="fold")
+    for trial in found.trials:
+        numbers = (f"{shown.scale(m) * s.mean:.2f}" for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
+        grid.add_row(trial.parameter, trial.method, *numbers, "chosen" if trial.chosen else "")
+    return grid

@@ -1,0 +1,1 @@
+"""Everything that needs torch: losses, objectives, optimizers, data, networks, training, recipes, export."""

@@ -1,0 +1,84 @@
+"""Data sets: named ones, files in public formats, and test sets under shift, all as `Splits` of `Samples`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from assay._core.arrays import InputError
+from assay._core.lookup import found_or_imported
+from assay.nn.data import corruptions
+from assay.nn.data._batches import Sampler, batch_sizes, batches, crop_and_flip, flip, normalized, shuffled_batches
+from assay.nn.data._cifar import cifar10, cifar100
+from assay.nn.data._digits import digits
+from assay.nn.data._image_sets import image_folder, imagenet, svhn, tiny_imagenet
+from assay.nn.data._images import Images
+from assay.nn.data._newsgroups import newsgroups
+from assay.nn.data._parquet import parquet
+from assay.nn.data._samples import Augment, Cut, Facts, Loader, Samples, Splits, divide, samples
+from assay.nn.data._sst import sst2, sst5
+from assay.nn.data._synthetic import gaussian_logits, gaussians, synthetic
+from assay.nn.data._words import read_glove
+
+DATA: dict[str, Loader] = {
+    "digits": digits,
+    "synthetic": synthetic,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "svhn": svhn,
+    "tiny_imagenet": tiny_imagenet,
+    "imagenet": imagenet,
+    "newsgroups": newsgroups,
+    "sst2": sst2,
+    "sst5": sst5,
+    "image_folder": image_folder,
+    "parquet": parquet,
+}
+
+
+def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Splits:  # noqa: B008 (frozen)
+    """The data set of that name in `DATA`, or a user's own at "package.module:loader", which is called like those.
+
+    `folder` holds data sets; without it, the environment variable ASSAY_DATA names that folder.
+
+    >>> load("digits").train.x.shape
+    torch.Size([1295, 1, 8, 8])
+    """
+    place = folder or os.environ.get("ASSAY_DATA")
+    read = loader(name)
+    try:
+        return read(Path(place) if place else None, cut)
+    except InputError as problem:
+        raise InputError(f"{name}: {problem}") from problem
+
+
+def loader(name: str) -> Loader:
+    """The loader of that name in `DATA`, or a user's own at "package.module:loader"."""
+    return found_or_imported("data set", name, DATA, "loader")
+
+
+__all__ = [
+    "DATA",
+    "Augment",
+    "Cut",
+    "Facts",
+    "Images",
+    "Loader",
+    "Sampler",
+    "Samples",
+    "Splits",
+    "batch_sizes",
+    "batches",
+    "corruptions",
+    "crop_and_flip",
+    "divide",
+    "flip",
+    "gaussian_logits",
+    "gaussians",
+    "load",
+    "loader",
+    "normalized",
+    "read_glove",
+    "samples",
+    "shuffled_batches",
+]

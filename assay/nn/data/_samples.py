@@ -1,0 +1,112 @@
+"""Data sets as records: samples in the order they came in, and how they are split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Generator, Tensor
+
+from assay._core.arrays import InputError
+from assay.nn.data._images import Images
+
+Augment = Callable[[Tensor, Generator], Tensor]
+"""(a batch of uint8 images [n, c, h, w], randomness) -> the same number of images."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What all samples of a data set share."""
+
+    classes: tuple[str, ...]
+    mean: tuple[float, ...] = ()  # of each channel of pixels in [0, 1]; empty where x goes to a network as it is
+    std: tuple[float, ...] = ()
+    augment: Augment | None = None  # what is usual in training
+    vectors: Tensor | None = None  # [words, width], of the word numbers in x
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Labeled inputs, and where in the original order each of them stood."""
+
+    x: Tensor | Images  # [n, ...]: uint8 images [n, c, h, w], numbers, words [n, length] or trees [n, nodes, 5]
+    y: Tensor  # [n] int64
+    index: Tensor  # [n] int64
+    facts: Facts
+
+    def __post_init__(self) -> None:
+        if not len(self.x) == len(self.y) == len(self.index):
+            raise InputError(f"{len(self.x)} samples but {len(self.y)} labels and {len(self.index)} positions")
+        if len(self.y) and not 0 <= int(self.y.min()) <= int(self.y.max()) < self.n_classes:
+            row = int(((self.y < 0) | (self.y >= self.n_classes)).nonzero()[0])
+            raise InputError(f"row {row}: label {self.y[row]} is outside 0..{self.n_classes - 1}")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: Tensor) -> Samples:
+        return replace(self, x=self.x[rows], y=self.y[rows], index=self.index[rows])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the data set, present here or not."""
+        return len(self.facts.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The parts of a data set; a shift is made when it is called, as there may be many large ones."""
+
+    train: Samples
+    held_out: Samples
+    test: Samples
+    shifts: Mapping[str, Callable[[], Samples]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How training data are divided: the seed draws the held-out samples first, so that `n_train` does not change them.
+
+    Smaller training sets are parts of larger ones.
+    """
+
+    held_out: int | None = None  # None: a tenth, or all of a held-out split that the data set has
+    n_train: int | None = None  # None: all others
+    seed: int = 0
+
+
+Loader = Callable[[Path | None, Cut], Splits]
+"""(the folder that holds data sets, how to divide the training data) -> a data set."""
+
+
+def whereabouts(folder: Path | None, name: str) -> str:
+    """Where something was looked for."""
+    return str(folder / name) if folder else f"{name}/ of the folder that ASSAY_DATA names (it names none)"
+
+
+def samples(x: Tensor | Images, y: Tensor, facts: Facts) -> Samples:
+    """Samples in their original order."""
+    return Samples(x, y.long(), torch.arange(len(y)), facts)
+
+
+def divide(train: Samples, cut: Cut) -> tuple[Samples, Samples]:
+    """The training and the held-out samples, each in the original order."""
+    n_held_out = len(train) // 10 if cut.held_out is None else cut.held_out
+    order = torch.randperm(len(train), generator=Generator().manual_seed(cut.seed))
+    held_out, rest = order[:n_held_out], order[n_held_out:]
+    n_train = len(rest) if cut.n_train is None else cut.n_train
+    if n_held_out < 0 or not 0 < n_train <= len(rest):
+        raise InputError(f"{len(train)} samples cannot be cut into {n_train} to train on and {n_held_out} held out")
+    return train[rest[:n_train].sort().values], train[held_out.sort().values]
+
+
+def chosen(train: Samples, held_out: Samples, cut: Cut) -> tuple[Samples, Samples]:
+    """As many of given training and held-out samples as the cut asks for."""
+    some, _ = divide(train, Cut(0, cut.n_train, cut.seed))
+    wanted = len(held_out) if cut.held_out is None else cut.held_out
+    if not 0 <= wanted <= len(held_out):
+        raise InputError(f"{wanted} samples cannot be held out of the {len(held_out)} that are there for it")
+    order = torch.randperm(len(held_out), generator=Generator().manual_seed(cut.seed))
+    return some, held_out[order[:wanted].sort().values]

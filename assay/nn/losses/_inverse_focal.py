@@ -1,0 +1,21 @@
+"""Rethinking calibration of deep neural networks: do not be afraid of overconfidence (Wang et al., NeurIPS 2021).
+
+wang2021: easy samples weigh more, so that confidence, however high, tells right from wrong after a post-hoc map.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from assay.nn.losses._softmax import log_probabilities, log_probability_of
+
+
+def inverse_focal(logits: Tensor, labels: Tensor, *, gamma: float = 2.0, detach_weight: bool = False) -> Tensor:
+    """-(1 + p)^gamma log p of the true class, mean over the batch (wang2021, eq 4); gamma = 0 is cross-entropy.
+
+    The paper shows gamma of 1, 2 and 3. With `detach_weight` no gradient flows through (1 + p)^gamma, as in its code's
+    focal loss; the code of inverse focal is not public.
+    """
+    log_p = log_probability_of(labels, log_probabilities(logits))
+    weight = (1 + log_p.exp()) ** gamma
+    return -((weight.detach() if detach_weight else weight) * log_p).mean()

@@ -1,0 +1,52 @@
+"""Network in network. Min Lin, Qiang Chen, Shuicheng Yan; ICLR 2014: global pooling, here over the words of a text.
+
+Texts are word numbers [n, length]; the vectors [words, width] of the words are given and stay as they are.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from assay.nn.networks._network import Network, kaiming
+
+
+class Words(nn.Module):
+    """Fixed word vectors as channels: [n, length] -> [n, width, length]."""
+
+    def __init__(self, vectors: Tensor):
+        super().__init__()
+        self.vectors = nn.Parameter(vectors.clone(), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.embedding(x, self.vectors).transpose(1, 2)
+
+
+def gp_cnn(n_classes: int, *, vectors: Tensor) -> Network:
+    """The global-pooling CNN that Kumar et al. (2018) and Mukhoti et al. (2020) train on 20 Newsgroups."""
+    body = nn.Sequential(
+        Words(vectors),
+        *(nn.Conv1d(vectors.shape[1], 128, 5), nn.ReLU(inplace=True), nn.MaxPool1d(5, stride=1)),
+        *(nn.Conv1d(128, 128, 5), nn.ReLU(inplace=True), nn.MaxPool1d(5, stride=1)),
+        *(nn.Conv1d(128, 128, 5), nn.ReLU(inplace=True)),
+        *(nn.AdaptiveMaxPool1d(1), nn.Flatten()),
+        *(nn.Linear(128, 128), nn.ReLU(inplace=True), nn.Dropout(0.3)),
+    )
+    return kaiming(Network(body, nn.Linear(128, n_classes)))
+
+
+def text_cnn8(n_classes: int, *, vectors: Tensor) -> Network:
+    """Seven convolutions over words and a linear layer.
+
+    Wang et al. (2021) train an "8-layer 1D-CNN" on 20 Newsgroups and do not print it; this one is our own.
+    """
+    widths = (vectors.shape[1], 128, 128, 128, 128, 256, 256, 256)
+    layers: list[nn.Module] = [Words(vectors)]
+    for i, (inputs, outputs) in enumerate(pairwise(widths), start=1):
+        layers += [nn.Conv1d(inputs, outputs, 5, padding=2), nn.BatchNorm1d(outputs), nn.ReLU(inplace=True)]
+        if i in (2, 4, 6):
+            layers.append(nn.MaxPool1d(4))
+    body = nn.Sequential(*layers, nn.AdaptiveMaxPool1d(1), nn.Flatten(), nn.Dropout(0.3))
+    return kaiming(Network(body, nn.Linear(widths[-1], n_classes)))

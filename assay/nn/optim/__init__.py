@@ -1,0 +1,33 @@
+"""Optimizers, weight averaging and learning-rate schedules, each usable alone in anybody's loop."""
+
+from assay.nn.optim._averaging import WeightAverage, ema, recompute_batch_norm, swa
+from assay.nn.optim._modes import modes_kept
+from assay.nn.optim._sam import SAM, frozen_statistics
+from assay.nn.optim._schedules import (
+    Schedule,
+    by_epoch,
+    constant,
+    cosine,
+    cosine_then_swa,
+    cyclical,
+    linear_to_swa,
+    multistep,
+)
+
+__all__ = [
+    "SAM",
+    "Schedule",
+    "WeightAverage",
+    "by_epoch",
+    "constant",
+    "cosine",
+    "cosine_then_swa",
+    "cyclical",
+    "ema",
+    "frozen_statistics",
+    "linear_to_swa",
+    "modes_kept",
+    "multistep",
+    "recompute_batch_norm",
+    "swa",
+]

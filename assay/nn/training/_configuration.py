@@ -1,0 +1,158 @@
+"""What decides how a run goes, as plain data: written to run.json, and compared before a run is resumed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
+from hashlib import sha256
+from inspect import getclosurevars
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from assay.nn.data import Samples, Splits
+
+OF_IMAGES = 16  # that are looked into, where they are not in memory
+
+
+def described(value: object, within: tuple[object, ...] = ()) -> Any:
+    """Plain data that tell one value from another: of functions the name and all that was given to them.
+
+    A function of the user's own also by its code, an object by what it holds; `within` is what holds the value.
+
+    >>> from assay.nn.losses import focal
+    >>> described(partial(focal, gamma=5.0))
+    {'function': 'assay.nn.losses._focal.focal', 'gamma': 5.0, 'detach_weight': False}
+    """
+    if any(value is holder for holder in within):
+        return "itself"
+
+    def inner(part: object) -> Any:
+        return described(part, (*within, value))
+
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return {str(key): inner(item) for key, item in value.items()}
+        case list() | tuple():
+            return [inner(item) for item in value]
+        case partial():
+            return _called(inner(value.func), inner(dict(enumerate(value.args)) | value.keywords))
+        case FunctionType():
+            return _called(_named(value), inner(_given(value)) | _code(value))
+        case type() | BuiltinFunctionType():
+            return _named(value)
+        case MethodType():
+            return {"function": _named(value), "of": inner(value.__self__)}
+        case Tensor():
+            return {"shape": list(value.shape), "values": _digest(value)}
+        case np.ndarray():
+            return inner(torch.as_tensor(value))
+        case _ if is_dataclass(value):
+            return {field.name: inner(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            return _called(_named(type(value)), inner(getattr(value, "__dict__", {})))
+
+
+def _given(function: FunctionType) -> dict[str, Any]:
+    """Its defaults and what it holds of where it was made."""
+    arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    by_place = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
+    return by_place | (function.__kwdefaults__ or {}) | dict(getclosurevars(function).nonlocals)
+
+
+def _code(function: FunctionType) -> dict[str, str]:
+    """A digest of what the user's function does; the package's own are known by its version."""
+    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return {}
+    return {"code": sha256(repr(_instructions(function.__code__)).encode()).hexdigest()[:16]}
+
+
+def _instructions(code: CodeType) -> tuple[object, ...]:
+    constants = [_instructions(x) if isinstance(x, CodeType) else x for x in code.co_consts]
+    return code.co_code, code.co_names, constants
+
+
+def _digest(*tensors: Tensor) -> str:
+    found = sha256()
+    for tensor in tensors:
+        found.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()[:16]
+
+
+def _called(function: str | dict[str, Any], given: dict[str, Any]) -> str | dict[str, Any]:
+    inner = {"function": function} if isinstance(function, str) else function
+    return inner | given if given else function
+
+
+def _named(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+def described_samples(samples: Samples) -> dict[str, Any]:
+    """How many, which, and what they are: the inputs themselves, or of images on disk some."""
+    return {"samples": len(samples), "which": _digest(samples.index, samples.y), "inputs": _digest(*_inputs(samples))}
+
+
+def _inputs(samples: Samples) -> list[Tensor]:
+    x = samples.x
+    if isinstance(x, Tensor):
+        return [x]
+    some = x.places[torch.linspace(0, len(x) - 1, min(OF_IMAGES, len(x))).long()].tolist()
+    encoded = [torch.frombuffer(bytearray(x.source(place)[1]), dtype=torch.uint8) for place in some]
+    return [x.places, torch.tensor(x.size), *encoded]
+
+
+def described_splits(splits: Splits) -> dict[str, Any]:
+    """Number of classes, how pixels are normalized, and the samples of each split."""
+    facts = splits.train.facts
+    parts = {name: described_samples(getattr(splits, name)) for name in ("train", "held_out", "test")}
+    return {"classes": len(facts.classes), "mean": list(facts.mean), "std": list(facts.std), **parts}
+
+
+def described_network(network: nn.Module) -> dict[str, Any]:
+    """Its type, the number of its weights, and a digest of its layers as it prints them."""
+    layers = re.sub(r" at 0x[0-9a-f]+", "", repr(network))
+    weights = sum(p.numel() for p in network.parameters())
+    return {"type": _named(type(network)), "weights": weights, "layers": sha256(layers.encode()).hexdigest()[:16]}
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of what the numbers of a run depend on besides its configuration."""
+    from importlib.metadata import version
+    from platform import python_version
+
+    packages = {name: version(name) for name in ("assay-ml", "numpy", "lightning")}
+    return {"python": python_version(), "torch": torch.__version__, **packages, **_commit()}
+
+
+def _commit() -> dict[str, str]:
+    """Of the package, where it is run from a checkout; read from git's own files, which takes no process."""
+    git = Path(__file__).parents[2] / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        branch = head.removeprefix("ref: ")
+        return {"commit": head if branch == head else (git / branch).read_text().strip()}
+    except OSError:
+        return {}
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any], at: str = "") -> list[str]:
+    """Where two configurations differ, as `recipe.epochs is 20 there and 30 here`."""
+    found = []
+    for key in dict.fromkeys([*there, *here]):
+        a, b = there.get(key), here.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            found += differences(a, b, f"{at}{key}.")
+        elif a != b:
+            found.append(f"{at}{key} is {a} there and {b} here")
+    return found

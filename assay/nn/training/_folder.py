@@ -1,0 +1,118 @@
+"""A run on disk: written whole after each epoch, and gone on with only in the same configuration."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from assay import files
+from assay._core.arrays import InputError
+from assay.files import replacing
+from assay.nn.data import Splits
+from assay.nn.training._configuration import differences, versions
+from assay.nn.training._history import History
+from assay.predictions import Predictions
+
+CHECKPOINT = "checkpoint.pt"
+
+
+class RunFolder:
+    """The folder of one run; without a path, or in all processes but the first, nothing is written."""
+
+    def __init__(self, path: Path | None, configuration: Mapping[str, Any], *, writes: bool) -> None:
+        self.path, self.configuration, self.writes = path, configuration, writes
+
+    def open(self) -> dict[str, Any] | None:
+        """The state that the run was left in, None if there is none yet; a run of another configuration is refused."""
+        if self.path is None:
+            return None
+        self._make(self.path)
+        state = _read(self.path) if (self.path / CHECKPOINT).is_file() else None
+        if state is not None and (found := _other(state["configuration"], self.configuration)):
+            raise InputError(f"{self.path} holds another run: {'; '.join(found)}")
+        if self.writes:
+            finished = state is not None and state["finished"]
+            with replacing(self.path / "run.json") as stream:
+                stream.write(json.dumps({**self.configuration, **self._trained_by(finished)}, indent=1).encode())
+        return state
+
+    def _trained_by(self, finished: bool) -> dict[str, Any]:
+        """What trains the run; once it is finished, what did."""
+        here = {"versions": versions(), "threads": torch.get_num_threads()}
+        if not finished or self.path is None:
+            return here
+        try:
+            there = json.loads((self.path / "run.json").read_text())
+            return {name: there[name] for name in here}
+        except (OSError, ValueError, KeyError):
+            return here
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Write the state of the run."""
+        if self.path is not None and self.writes:
+            # By way of memory: torch turns a full disk into an error that does not say so.
+            content = io.BytesIO()
+            torch.save({"configuration": self.configuration, **state}, content)
+            with replacing(self.path / CHECKPOINT) as stream:
+                stream.write(content.getbuffer())
+
+    def write(self, history: History, predictions: Mapping[str, Predictions | None], splits: Splits) -> None:
+        """Write what the run ends with."""
+        if self.path is not None and self.writes:
+            history.write(self.path, splits.train)
+            for split, found in predictions.items():
+                if found is not None:
+                    files.write(found, self.path / f"{split}.npz")
+
+    def _make(self, path: Path) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise InputError(f"{path}: cannot be made: {problem.strerror or problem}") from problem
+        if self.writes:
+            for leftover in path.glob(".*.tmp"):  # of a run that was killed while it wrote
+                leftover.unlink()
+
+
+def load_weights(network: nn.Module, run: Path) -> None:
+    """Give the network the weights that the finished run in that folder has kept.
+
+    A network trained in double precision is made so.
+    """
+    if not (run / CHECKPOINT).is_file():
+        raise InputError(f"{run / CHECKPOINT}: no such file")
+    state = _read(run)
+    if not state["finished"]:
+        raise InputError(f"{run}: the run is not finished; {len(state['history']['epochs'])} epochs are done")
+    weights = state["network"]
+    network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
+
+
+def discard_unreadable(run: Path) -> None:
+    """Delete the checkpoint of a run if it is damaged, so that the run begins anew."""
+    if (run / CHECKPOINT).is_file():
+        try:
+            _read(run)
+        except InputError as problem:
+            if isinstance(problem.__cause__, OSError | MemoryError):  # no fault of the file's
+                raise
+            (run / CHECKPOINT).unlink()
+
+
+def _other(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """Where the configurations differ but in the folder of the data, which may move."""
+    return [found for found in differences(there, here) if not found.startswith("names.folder ")]
+
+
+def _read(run: Path) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = torch.load(run / CHECKPOINT, map_location="cpu", weights_only=True)
+    except Exception as problem:  # whatever zip and pickle raise
+        raise InputError(f"{run / CHECKPOINT}: cannot be read: {problem}") from problem
+    return state
