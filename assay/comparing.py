@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from assay import metrics
-from assay._core.arrays import InputError, Tags
-from assay.auditing import INFLUENCES, too_few
-from assay.metrics import CalibrationPart, Estimate, Interval, Survey
+from assay._core.arrays import InputError, Labels, Tags
+from assay.metrics import COMPARED, Metric, Tables
+from assay.metrics.inference import Interval, Withheld, holm
 from assay.predictions import Outcomes, Predictions
 
 Either = Predictions | Outcomes
@@ -68,6 +65,7 @@ class Comparison:
     differences: dict[str, Difference]
     verdicts: tuple[Verdict, ...]
     by_ids: bool  # whether rows were matched by ids, else they were paired in order
+    tables: tuple[Tables, Tables] | None = field(default=None, repr=False, compare=False)  # what it was read from
 
     def __getitem__(self, key: str) -> Difference:
         return self.differences[key]
@@ -89,55 +87,23 @@ def compare(a: Either, b: Either, *, names: tuple[str, str] = ("the first", "the
     accuracy no difference, calibration no difference, refinement no difference
     """
     a, b = _matched(a, b, names)
-    x, y = metrics.survey(a), metrics.survey(b)
-    estimates = _estimates(x, y)
-    doubt = too_few(x.ranking) or too_few(y.ranking)
-    notes = dict.fromkeys(INFLUENCES, doubt) | dict.fromkeys(("nll", "brier"), "a value is infinite")
-    shared = [key for key in x.values if key in y.values]
-    differences = {key: _difference(x.values[key], y.values[key], estimates.get(key), notes.get(key)) for key in shared}
-    change = metrics.accuracy_change(x.outcomes.correct.cpu().numpy(), y.outcomes.correct.cpu().numpy())
-    accuracies = x.values["accuracy"], y.values["accuracy"]
-    differences["accuracy"] = Difference(*accuracies, change.interval, change.p_value)
-    if x.outcomes.is_probability and y.outcomes.is_probability:
-        first, second = (metrics.calibration_part(t.outcomes, t.ranking) for t in (x, y))
-        differences["calibration_part"] = _calibration(first, second, doubt)
-    if isinstance(a, Predictions) and isinstance(b, Predictions) and a.n_classes == b.n_classes == 2:
-        p, q = metrics.positive_class(a), metrics.positive_class(b)
-        r, s = metrics.ranking(p), metrics.ranking(q)
-        first, second = metrics.calibration_part(p, r), metrics.calibration_part(q, s)
-        differences["part_positive"] = _calibration(first, second, too_few(r, "negative", "positive"))
-    return Comparison(x.ranking.n, differences, _verdicts(differences), by_ids=a.ids is not None)
+    x, y = Tables(a), Tables(b)
+    differences = {key: _difference(m, x, y) for key, m in COMPARED.items() if m.needs(x) and m.needs(y)}
+    return Comparison(x.ranking.n, differences, _verdicts(differences), by_ids=a.ids is not None, tables=(x, y))
 
 
-def _calibration(a: CalibrationPart, b: CalibrationPart, doubt: str) -> Difference:
-    before, after = (metrics.calibration_estimate(part).value for part in (a, b))
-    return _difference(before, after, None if doubt else metrics.calibration_difference(a, b), doubt)
-
-
-def _estimates(x: Survey, y: Survey) -> dict[str, Estimate]:
-    """Paired estimates of the differences whose law is known."""
-    columns = {"nll": (x.outcomes.nll, y.outcomes.nll), "brier": (x.outcomes.brier, y.outcomes.brier)}
-    changes = {key: (b - a).cpu().numpy() for key, (a, b) in columns.items() if a is not None and b is not None}
-    estimates = {key: metrics.mean_estimate(change) for key, change in changes.items() if np.isfinite(change).all()}
-    if not too_few(x.ranking) and not too_few(y.ranking):
-        degrees = min(count for r in (x.ranking, y.ranking) for count in (r.n_wrong, r.n - r.n_wrong)) - 1
-        for key, influence in INFLUENCES.items():
-            moved = influence(y.ranking).of(y.outcomes) - influence(x.ranking).of(x.outcomes)
-            estimates[key] = Estimate(y.values[key] - x.values[key], metrics.mean_estimate(moved).error, degrees)
-    return estimates
-
-
-def _difference(a: float, b: float, estimate: Estimate | None, note: str | None = None) -> Difference:
-    if estimate is None:
-        return Difference(a, b, note=note or "no paired test of known level")
-    return Difference(a, b, estimate.interval(), estimate.p_value())
+def _difference(metric: Metric, x: Tables, y: Tables) -> Difference:
+    tested = metric.paired(x, y) if metric.paired else Withheld("no paired test of known level")
+    if isinstance(tested, Withheld):
+        return Difference(x.once(metric.of), y.once(metric.of), note=tested.reason)
+    return Difference(x.once(metric.of), y.once(metric.of), tested.interval, tested.p_value)
 
 
 def _verdicts(differences: dict[str, Difference]) -> tuple[Verdict, ...]:
     there = [axis for axis, (metric, _) in AXES.items() if axis != POSITIVE or metric in differences]
     tested = {axis: differences.get(AXES[axis][0]) for axis in there}
     p_values = {axis: d.p_value for axis, d in tested.items() if d is not None and d.p_value is not None}
-    corrected = dict(zip(p_values, metrics.holm(list(p_values.values())), strict=True))
+    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
 
     def verdict(axis: str, difference: Difference | None) -> Verdict:
         metric, sign = AXES[axis]
@@ -160,16 +126,16 @@ def _matched(a: Either, b: Either, names: tuple[str, str]) -> tuple[Either, Eith
     if a.ids is not None and b.ids is not None:
         b = b[_order(a.ids, b.ids, names)]
     if isinstance(a, Predictions) and isinstance(b, Predictions):
-        other = (a.labels != b.labels).nonzero()
-        if len(other):
-            row = int(other[0])
+        other = a.labels != b.labels
+        if other.any():
+            row = int(other.argmax())
             labels = f"label {a.labels[row]} in {names[0]}, {b.labels[row]} in {names[1]}"
             hint = "" if a.ids is not None else "; without ids rows are paired in order, ids would match them"
             raise InputError(f"not the same samples: row {row} has {labels}{hint}")
     return a, b
 
 
-def _order(ids: Tags, other: Tags, names: tuple[str, str]) -> Tensor:
+def _order(ids: Tags, other: Tags, names: tuple[str, str]) -> Labels:
     """Rows of `other` in the order of `ids`."""
     if ids.dtype.kind != other.dtype.kind and "U" in ids.dtype.kind + other.dtype.kind:
         ids, other = ids.astype(str), other.astype(str)
@@ -178,4 +144,4 @@ def _order(ids: Tags, other: Tags, names: tuple[str, str]) -> Tensor:
     missing = other[sorting[place]] != ids
     if missing.any():
         raise InputError(f"not the same samples: id {ids[missing.argmax()]} is in {names[0]} only")
-    return torch.from_numpy(sorting[place])
+    return np.asarray(sorting[place])

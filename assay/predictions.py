@@ -7,12 +7,11 @@ from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import ArrayLike
 
-from assay._core import arrays
-from assay._core.arrays import ArrayLike, InputError, Tags
-from assay._core.reducing import Watch, reduce_logits, reduce_probabilities
+from assay._core import arrays, loops
+from assay._core.arrays import Array, Floats, InputError, Labels, Mask, Rows, Tags
+from assay._core.plain import ClassSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +25,15 @@ class Predictions:
     >>> p
     Predictions(n=2, k=3, logits)
     >>> p.outcomes().confidence
-    tensor([0.8438, 0.6285], dtype=torch.float64)
+    array([0.84379473, 0.62853172])
     """
 
-    values: Tensor  # [n, k]
-    labels: Tensor  # [n] int64
+    values: Array  # [n, k]
+    labels: Labels  # [n]
     normalized: bool = False
     ids: Tags | None = None  # [n] what tells one row from another, to match it across models
     group: Tags | None = None  # [n] what the audit is broken down by
-    features: Tensor | None = None  # [n, d] penultimate activations, for scores that need them
+    features: Array | None = None  # [n, d] penultimate activations, for scores that need them
     classes: tuple[str, ...] | None = None  # [k] what the classes are called, where they are
 
     @staticmethod
@@ -49,11 +48,8 @@ class Predictions:
         """From logits [n, k], k >= 2, all finite; labels are class indices."""
         z = arrays.floats(logits, name="logits", ndim=2)
         _two_classes(z, "logits", "from_binary_logits")
-        # A sum is infinite or nan if any term is, and costs a fraction of a look at each. Half precision is summed by
-        # chunks, for torch makes single-precision copies of it.
-        chunks = arrays.row_chunks(*z.shape, device=z.device) if z.element_size() < 4 else []
-        if not isfinite(sum(float(z[rows].float().sum()) for rows in chunks) if chunks else z.sum()):
-            arrays.refuse(z, ~z.isfinite(), "logit is {}")
+        if not _finite(z):
+            arrays.refuse(z, ~np.isfinite(z), "logit is {}")
         return Predictions(z, *_columns(z, labels, False, ids, group, features))
 
     @staticmethod
@@ -68,14 +64,14 @@ class Predictions:
         """From probabilities [n, k], k >= 2, none negative, whose rows sum to 1 within .001 (half precision .01)."""
         p = arrays.floats(probabilities, name="probabilities", ndim=2)
         _two_classes(p, "probabilities", "from_binary_probabilities")
-        tolerance = 1e-2 if p.dtype in (torch.float16, torch.bfloat16) else 1e-3
-        for rows in arrays.row_chunks(*p.shape, device=p.device):
-            total = p[rows].sum(1, dtype=torch.float64)
-            if not (p[rows].amin() >= 0 and ((total - 1).abs() <= tolerance).all()):
+        tolerance = 1e-2 if _half(probabilities, p) else 1e-3
+        for rows in arrays.row_chunks(*p.shape):
+            total = p[rows].sum(1, dtype=np.float64)
+            if not (p[rows].min() >= 0 and (np.abs(total - 1) <= tolerance).all()):
                 arrays.refuse(p, ~(p >= 0), "probability is {}")
-                totals = p.sum(1, dtype=torch.float64)
+                totals = p.sum(1, dtype=np.float64)
                 hint = "; divide per cents by 100, and give logits as such"
-                arrays.refuse(totals, ~((totals - 1).abs() <= tolerance), "probabilities sum to {:.6g}, not 1" + hint)
+                arrays.refuse(totals, ~(np.abs(totals - 1) <= tolerance), "probabilities sum to {:.6g}, not 1" + hint)
         return Predictions(p, *_columns(p, labels, True, ids, group, features))
 
     @staticmethod
@@ -89,7 +85,7 @@ class Predictions:
     ) -> Predictions:
         """From one logit a row, that of class 1 against class 0; labels are 0 or 1."""
         z = arrays.floats(logits, name="logits", ndim=1)
-        pair = torch.stack([torch.zeros_like(z), z], 1)
+        pair = np.stack([np.zeros_like(z), z], 1)
         return Predictions.from_logits(pair, labels, ids=ids, group=group, features=features)
 
     @staticmethod
@@ -104,7 +100,7 @@ class Predictions:
         """From one probability a row, that of class 1; labels are 0 or 1."""
         p = arrays.floats(probabilities, name="probabilities", ndim=1)
         arrays.refuse(p, ~((p >= 0) & (p <= 1)), "probability {} is outside [0, 1]; divide per cents by 100")
-        pair = torch.stack([1 - p, p], 1)
+        pair = np.stack([1 - p, p], 1)
         return Predictions.from_probabilities(pair, labels, ids=ids, group=group, features=features)
 
     def __len__(self) -> int:
@@ -113,51 +109,46 @@ class Predictions:
     def __repr__(self) -> str:
         return f"Predictions(n={len(self)}, k={self.n_classes}, {'probabilities' if self.normalized else 'logits'})"
 
-    def __getitem__(self, rows: Tensor | slice) -> Predictions:
+    def __getitem__(self, rows: Rows) -> Predictions:
         """Pick rows, by slice, indices or a mask."""
         return _pick(self, rows)
 
     @property
     def n_classes(self) -> int:
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @property
-    def logits(self) -> Tensor:
+    def logits(self) -> Array:
         """Logits [n, k]; of probabilities their logarithms, -inf for 0."""
-        return self.values.log() if self.normalized else self.values
+        return arrays.log(arrays.single(self.values)) if self.normalized else self.values
 
     @property
-    def probabilities(self) -> Tensor:
+    def probabilities(self) -> Array:
         """Probabilities [n, k]."""
-        return self.values if self.normalized else self.values.softmax(1)
+        return self.values if self.normalized else arrays.softmax(self.values)
 
     def in_order(self, classes: tuple[str, ...]) -> Predictions:
         """The same predictions with their classes in this order of the same names.
 
         >>> p = Predictions.from_logits([[2.0, 0.0, -1.0]], [0])
         >>> replace(p, classes=("dog", "eel", "fox")).in_order(("fox", "dog", "eel")).values
-        tensor([[-1.,  2.,  0.]], dtype=torch.float64)
+        array([[-1.,  2.,  0.]])
         """
         own = self.classes or ()
         if sorted(own) != sorted(classes):
             raise InputError(f"the classes are not the same: only one of the two has '{min({*own} ^ {*classes})}'")
-        order = torch.tensor([own.index(name) for name in classes], device=self.values.device)
+        order = np.array([own.index(name) for name in classes])
         return replace(self, values=self.values[:, order], labels=order.argsort()[self.labels], classes=classes)
 
-    def outcomes(self, watch: Watch | None = None) -> Outcomes:
-        """Reduce k classes to five numbers a sample, in one pass over the rows in cache-sized chunks.
+    def outcomes(self, sums: ClassSums | None = None) -> Outcomes:
+        """Reduce k classes to five numbers a sample, in one pass over the rows.
 
-        Of classes tied for the highest score the first is the predicted one. `watch` is shown each chunk of
-        probabilities while it is in cache, so that classwise sums need no pass of their own.
+        Of classes tied for the highest score the first is the predicted one. `sums` of the classes are filled in the
+        same pass.
         """
-        n, k = self.values.shape
-        columns, correct = np.empty((4, n)), np.empty(n, dtype=bool)
-        reduce = reduce_probabilities if self.normalized else reduce_logits
-        for rows in arrays.row_chunks(n, k, device=self.values.device):
-            reduce(self.values[rows], self.labels[rows], columns[:, rows], correct[rows], watch)
-        confidence, nll, brier, entropy = torch.from_numpy(columns).to(self.values.device).unbind()
-        right = torch.from_numpy(correct).to(self.values.device)
-        return Outcomes(confidence, right, nll, brier, entropy, self.ids, self.group)
+        columns, correct = loops.reduce(self.values, self.labels, normalized=self.normalized, sums=sums)
+        confidence, nll, brier, entropy = columns
+        return Outcomes(confidence, correct, nll, brier, entropy, self.ids, self.group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +160,11 @@ class Outcomes:
     Outcomes(n=3, errors=1)
     """
 
-    confidence: Tensor  # [n] float64
-    correct: Tensor  # [n] bool
-    nll: Tensor | None = None  # [n] -log p of the true class
-    brier: Tensor | None = None  # [n] squared distance of the probabilities from the one-hot label
-    entropy: Tensor | None = None  # [n] in nats
+    confidence: Floats  # [n]
+    correct: Mask  # [n]
+    nll: Floats | None = None  # [n] -log p of the true class
+    brier: Floats | None = None  # [n] squared distance of the probabilities from the one-hot label
+    entropy: Floats | None = None  # [n] in nats
     ids: Tags | None = None
     group: Tags | None = None
     is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
@@ -191,8 +182,8 @@ class Outcomes:
 
         With `is_probability=False` any finite score will do (energy, margin, distance); it is then only ranked.
         """
-        c = arrays.floats(confidence, name="confidence", ndim=1).double().contiguous()
-        arrays.refuse(c, ~c.isfinite(), "confidence is {}")
+        c = np.ascontiguousarray(arrays.floats(confidence, name="confidence", ndim=1), dtype=np.float64)
+        arrays.refuse(c, ~np.isfinite(c), "confidence is {}")
         if is_probability:
             hint = "; a score that is no probability needs is_probability=False, per cents a division by 100"
             arrays.refuse(c, (c < 0) | (c > 1), "confidence {} is outside [0, 1]" + hint)
@@ -214,7 +205,7 @@ class Outcomes:
     def __repr__(self) -> str:
         return f"Outcomes(n={len(self)}, errors={int((~self.correct).sum())})"
 
-    def __getitem__(self, rows: Tensor | slice) -> Outcomes:
+    def __getitem__(self, rows: Rows) -> Outcomes:
         """Pick rows, by slice, indices or a mask."""
         return _pick(self, rows)
 
@@ -223,56 +214,63 @@ class Outcomes:
         if self.is_probability != other.is_probability:
             raise ValueError("a probability and a mere score do not add up to one column")
         return Outcomes(
-            confidence=torch.cat([self.confidence, other.confidence]),
-            correct=torch.cat([self.correct, other.correct]),
+            confidence=np.concatenate([self.confidence, other.confidence]),
+            correct=np.concatenate([self.correct, other.correct]),
             nll=_join(self.nll, other.nll),
             brier=_join(self.brier, other.brier),
             entropy=_join(self.entropy, other.entropy),
-            ids=_join_tags(self.ids, other.ids),
-            group=_join_tags(self.group, other.group),
+            ids=_join(self.ids, other.ids),
+            group=_join(self.group, other.group),
             is_probability=self.is_probability,
         )
 
 
-Table = TypeVar("Table", Predictions, Outcomes)
+Sample = TypeVar("Sample", Predictions, Outcomes)
 
 
-def _pick(table: Table, rows: Tensor | slice) -> Table:
-    where = rows.cpu().numpy() if isinstance(rows, Tensor) else rows
-    columns = {f.name: getattr(table, f.name) for f in fields(table)}
-    picked: dict[str, Any] = {name: c[rows] for name, c in columns.items() if isinstance(c, Tensor)}
-    picked |= {name: c[where] for name, c in columns.items() if isinstance(c, np.ndarray)}
-    return replace(table, **picked)
+def _pick(sample: Sample, rows: Rows) -> Sample:
+    columns = {f.name: getattr(sample, f.name) for f in fields(sample)}
+    picked: dict[str, Any] = {name: c[rows] for name, c in columns.items() if isinstance(c, np.ndarray)}
+    return replace(sample, **picked)
 
 
-def _join(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    return None if a is None or b is None else torch.cat([a, b])
-
-
-def _join_tags(a: Tags | None, b: Tags | None) -> Tags | None:
+def _join(a: Array | None, b: Array | None) -> Array | None:
     return None if a is None or b is None else np.concatenate([a, b])
 
 
-def _two_classes(values: Tensor, name: str, instead: str) -> None:
+def _finite(z: Array) -> bool:
+    """Whether all are finite: a sum is infinite or nan if any term is, and costs a fraction of a look at each."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if z.itemsize >= 4:
+            return isfinite(z.sum())
+        return all(isfinite(z[rows].sum(dtype=np.float32)) for rows in arrays.row_chunks(*z.shape))
+
+
+def _half(given: object, p: Array) -> bool:
+    """Whether numbers came in half precision; bfloat16 has become single by now."""
+    return p.itemsize < 4 or "bfloat16" in str(getattr(given, "dtype", ""))
+
+
+def _two_classes(values: Array, name: str, instead: str) -> None:
     if values.shape[1] < 2:
         raise InputError(f"{name} must have at least two columns, got {values.shape[1]}; for one use {instead}")
 
 
 def _columns(
-    values: Tensor,
+    values: Array,
     labels: ArrayLike,
     normalized: bool,
     ids: ArrayLike | None,
     group: ArrayLike | None,
     features: ArrayLike | None,
-) -> tuple[Tensor, bool, Tags | None, Tags | None, Tensor | None]:
+) -> tuple[Labels, bool, Tags | None, Tags | None, Array | None]:
     """Check what stands beside the scores, in the order of the fields of `Predictions`."""
     n, k = values.shape
     given = None if features is None else arrays.floats(features, name="features", ndim=2)
     if given is not None and len(given) != n:
         raise InputError(f"{n} rows of predictions but {len(given)} of features")
     return (
-        arrays.labels(labels, n_classes=k, n=n).to(values.device),
+        arrays.labels(labels, n_classes=k, n=n),
         normalized,
         arrays.unique_tags(ids, name="ids", n=n),
         arrays.tags(group, name="group", n=n),

@@ -10,12 +10,11 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from math import ceil, floor, inf, isfinite, log, log1p, log10, nan
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from assay import metrics
-from assay._core.arrays import ArrayLike, InputError
-from assay.metrics import Ranking
-from assay.predictions import Outcomes, Predictions
+from assay._core.arrays import InputError
+from assay.metrics import Rankable, Ranking
 
 STEP = 1.005  # each look takes in .5 % more samples than the last
 APART = 10  # a further start, with its share of the doubt, for each factor of this in the number of samples
@@ -74,7 +73,7 @@ def spelled(value: float, *, up: bool = False) -> str:
 
 
 def choose_threshold(
-    held_out: Predictions | Outcomes,
+    held_out: Rankable,
     *,
     risk: float | None = None,
     coverage: float | None = None,
@@ -97,7 +96,7 @@ def choose_threshold(
         raise InputError(f"confidence must lie between 0 and 1, got {confidence}")
     if sum(way is not None for way in (risk, coverage, error_cost)) > 1:
         raise InputError("give only one of risk, coverage and error_cost")
-    r = metrics.ranking(held_out.outcomes())
+    r = metrics.ranking(held_out)
     if coverage is not None:
         return _by_coverage(r, coverage, confidence)
     if error_cost is not None:

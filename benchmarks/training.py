@@ -14,19 +14,18 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
+from assay.nn.training._memory import reused
+from assay.nn.training._stage import Stage
 from timing import seconds
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
-from assay.nn.batch import Batch, Task
 from assay.nn.data import Facts, Samples, Splits, normalized, samples, shuffled_batches
 from assay.nn.losses import Loss, avuc, avuc_gs, cross_entropy, mmce, mmce_weighted, s_avuc, sb_ece_bin, sb_ece_lb
 from assay.nn.networks import resnet8
-from assay.nn.objectives import of_loss
+from assay.nn.objectives import Batch, Task, of_loss
 from assay.nn.optim import SAM
 from assay.nn.training import NOTHING, Hardware, Recipe, train
-from assay.nn.training._memory import reused
-from assay.nn.training._stage import Stage
 
 BATCH, STEPS, CLASSES = 128, 6, 100
 FACTS = Facts(tuple(map(str, range(CLASSES))), (0.491, 0.482, 0.447), (0.247, 0.243, 0.262))

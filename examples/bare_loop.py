@@ -1,8 +1,8 @@
-"""assay's pieces in a loop of your own: a loss with a secondary one, SAM, and weights averaged at the end.
+"""Parts of assay in your own training loop: a secondary loss, SAM, and averaged weights.
 
     python examples/bare_loop.py
 
-Nothing here is special to assay but four lines, which are marked.
+Only the four marked lines are special to assay.
 """
 
 import torch
@@ -47,7 +47,7 @@ for epoch in range(EPOCHS):
     print(f"epoch {epoch}: loss {loss.item():.3f}")
 
 average.copy_to(model)
-recompute_batch_norm(model, (x for x, _ in loader))  # assay; this network has none, yours may
+recompute_batch_norm(model, (x for x, _ in loader))  # assay; this network has no BatchNorm, yours may
 
 with torch.no_grad():
     found = evaluate(Predictions.from_logits(model(test.x), test.y))

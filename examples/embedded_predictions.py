@@ -1,12 +1,12 @@
-"""Make the predictions that ship inside assay: two small ResNets on CIFAR-10, trained without augmentation.
+"""Make the predictions that assay includes: two small ResNets on CIFAR-10, trained without augmentation.
 
-One network minimises cross-entropy, the other the same with label smoothing .05. Neither sees augmented images,
-so both fit the training set and grow over-confident, as the networks of the papers do.
+One network minimizes cross-entropy, the other cross-entropy with label smoothing .05. Neither is trained on augmented
+images, so both fit the training set and become over-confident, like the networks of the papers.
 
     python examples/embedded_predictions.py DATA assay/examples
 
 DATA holds `cifar10/{train,test}-00000-of-00001.parquet` in the Hugging Face schema (`img`: PNG bytes, `label`).
-The first 15,000 training images are for training, the next 5,000 are held out.
+The first 15,000 training images are used for training, the next 5,000 are held out.
 """
 
 import io
@@ -38,7 +38,7 @@ def images(file: Path) -> tuple[Tensor, Tensor]:
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions around which the input is carried, zero-padded where the width doubles."""
+    """Two 3x3 convolutions with a skip connection, zero-padded if the width doubles."""
 
     def __init__(self, width_in: int, width: int):
         super().__init__()

@@ -1,8 +1,8 @@
-"""FMFP in a LightningModule: SAM through manual optimization, weights averaged over the last epochs.
+"""FMFP in a LightningModule: SAM by manual optimization, and weights averaged over the last epochs.
 
     python examples/lightning_loop.py
 
-Lightning's automatic optimization cannot look at a batch twice, so the step is written out; all else is as ever.
+Lightning's automatic optimization cannot evaluate a batch twice, so the training step is written out.
 """
 
 import logging
@@ -57,7 +57,7 @@ class FMFP(LightningModule):
         recompute_batch_norm(self.network, (x for x, _ in self.trainer.train_dataloader))
 
 
-warnings.filterwarnings("ignore", category=UserWarning, module="lightning")  # of few workers and few batches
+warnings.filterwarnings("ignore", category=UserWarning, module="lightning")  # about few workers and few batches
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
 torch.manual_seed(0)

@@ -1,12 +1,12 @@
-"""A language model that states its own confidence: how far to believe it, how to correct it, when to hand over.
+"""A language model that states its own confidence: audit it, correct it, and choose when to ask a person.
 
     python examples/llm_confidence.py [answers.csv]
 
-Of such a model nothing is known but what it states and whether it was right. A file of yours has the columns
-`question`, `stated` (0 to 1) and `right` (0 or 1). Without one the answers are SIMULATED, by the three lines of
-`simulated`, and no model was asked: each question has a chance of being answered right; the statement follows it, but
-pulled up and rounded to the values that people and language models like to say. Figures of a real model will differ;
-what to do with them will not.
+Only the stated confidence of each answer and whether it was right are known. Your file has the columns `question`,
+`stated` (0 to 1) and `right` (0 or 1). Without a file the answers are SIMULATED by the function `simulated`, and no
+model is asked: each question has a chance of a right answer, and the stated confidence is that chance, overstated and
+rounded to the values that people and language models like to say. A real model gives other figures; the steps are the
+same.
 """
 
 import csv
@@ -19,15 +19,15 @@ from assay.calibrators import TOP_LABEL
 from assay.maps import apply
 from assay.thresholds import choose_threshold
 
-SAID = np.array([0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99])
+STATED = np.array([0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99])
 
 
 def simulated(n: int, seed: int) -> Outcomes:
-    """Answers right by chance, and the nearest usual word for an overstated, noisy estimate of that chance."""
+    """Answers that are right by chance, and the usual value nearest to an overstated, noisy estimate of it."""
     rng = np.random.default_rng(seed)
     chance = rng.beta(3, 1, n)
     felt = 1 - 0.5 * (1 - chance) + rng.normal(0, 0.06, n)
-    stated = SAID[np.abs(felt[:, None] - SAID).argmin(1)]
+    stated = STATED[np.abs(felt[:, None] - STATED).argmin(1)]
     return Outcomes.from_scores(stated, rng.random(n) < chance)
 
 
@@ -50,7 +50,7 @@ for name, rows in corrected.items():
     ece = audit(rows)["ece"]
     print(f"{name + ':':11} ECE {ece.value:.2%}, where noise alone shows {ece.floor:.2%}; {compare(test, rows)}")
 
-# Platt's curve keeps the order, so it cannot hurt the ranking; and the map is a formula that fits anywhere.
+# Platt's curve keeps the order, so it cannot hurt the ranking; and the map is a simple formula.
 platt = TOP_LABEL["platt"](fit_on)
 print("map:       ", platt)
 threshold = choose_threshold(apply(platt, choose_on), risk=0.15)

@@ -1,9 +1,9 @@
-"""From a trained network to one ONNX file that answers, says how sure it is, and says when it should not be believed.
+"""From a trained network to one ONNX file that gives the answer, its confidence, and whether to accept it.
 
     python examples/onnx_deployment.py [FOLDER]
 
 Train, fit a temperature on held-out samples, choose a threshold on others, export, and run the file as a service
-would: with onnxruntime and numpy alone.
+does: with onnxruntime and numpy alone.
 """
 
 import json
@@ -26,7 +26,7 @@ from assay.thresholds import choose_threshold
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp())
 
-# Any torch module that gives logits will do: here a small one, trained on 500 digits until it is too sure.
+# Any torch module that gives logits works: here a small one, trained on 500 digits until it is over-confident.
 torch.manual_seed(0)
 pixels, digits = load_digits(return_X_y=True)
 x, y = torch.from_numpy(pixels / 16).float(), torch.from_numpy(digits)
@@ -45,7 +45,7 @@ def predictions(rows: torch.Tensor) -> Predictions:
         return Predictions.from_logits(network(x[rows]), y[rows])
 
 
-# The map and the threshold each have samples of their own, which the network has not seen.
+# The map and the threshold have separate samples that the network was not trained on.
 mapping = temperature(predictions(fit_on))
 threshold = choose_threshold(apply(mapping, predictions(choose_on)), risk=0.03)
 print("map:      ", mapping)
@@ -56,14 +56,14 @@ about = {"fitted_on": "400 held-out digits", "risk": "0.03"}
 export_onnx(network, mapping, file, example=x[:32], threshold=threshold, metadata=about)
 print(f"file:      {file.name}, {file.stat().st_size:,} bytes, the same as torch on 32 digits")
 
-# What a service does: no torch, no assay.
+# A service needs neither torch nor assay.
 session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
 logits, probabilities, confidence, accept = session.run(None, {"input": x[test].numpy()})
 for row in (accept.argmax(), accept.argmin()):
     answer = int(logits[row].argmax()) if accept[row] else "ask a person"
     print(json.dumps({"answer": answer, "confidence": round(float(confidence[row]), 3)}))
 
-# And what it should watch: how much it answers and, once the truth is known, how often it errs.
+# It should monitor the share of accepted answers and, once labels are known, their error rate.
 right = logits.argmax(1) == y[test].numpy()
 print(f"in use:    {accept.mean():.1%} answered, {1 - right[accept].mean():.2%} of these wrong")
 served = Outcomes.from_scores(confidence.astype(np.float64), right)

@@ -1,8 +1,8 @@
-"""A scikit-learn pipeline, audited, calibrated inside its own cross-validation, and given a threshold.
+"""A scikit-learn pipeline: audit it, calibrate it by cross-validation, and choose a threshold.
 
     python examples/sklearn_pipeline.py
 
-A random forest that has seen three hundred digits is right nine times out of ten and far too timid to say so.
+A random forest trained on three hundred digits is right nine times out of ten, but much less confident.
 """
 
 from sklearn.datasets import load_digits
@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from assay import Predictions, audit, compare, evaluate
-from assay.nn.deploy import CalibratedClassifier
-from assay.nn.selective import SelectiveClassifier
+from assay.selective import SelectiveClassifier
+from assay.sklearn import CalibratedClassifier
 from assay.thresholds import choose_threshold
 
 x, y = load_digits(return_X_y=True)
@@ -24,7 +24,7 @@ pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(100, random_st
 before = Predictions.from_probabilities(pipeline.predict_proba(x_test), y_test)
 print("forest:    ", audit(before))
 
-# Five folds of the training set give predictions to fit the map on, so nothing is held out from training.
+# The map is fitted on predictions of five folds of the training set, so no samples are held out.
 calibrated = CalibratedClassifier(pipeline, calibrator="temperature").fit(x_train, y_train)
 after = Predictions.from_probabilities(calibrated.predict_proba(x_test), y_test)
 print("calibrated:", audit(after))

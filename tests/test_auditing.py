@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-import torch
+from scipy.stats import hypergeom
 
 from assay import Outcomes, Predictions, audit, evaluate, examples
 from assay.auditing import Finding
+from assay.metrics import inference
 
 WITH_INTERVAL = {
     *("accuracy", "nll", "brier", "ece", "ada_ece", "ece_l2_mass", "debiased_ece", "auroc", "aupr_success"),
@@ -74,7 +75,7 @@ def test_infinite_nll_has_no_interval():
 
 def test_a_mere_score_is_only_ranked(predictions):
     o = predictions.outcomes()
-    found = audit(Outcomes.from_scores(o.confidence.log(), o.correct, is_probability=False))
+    found = audit(Outcomes.from_scores(np.log(o.confidence), o.correct, is_probability=False))
     assert found.calibrated_p is None
     assert "ece" not in found.measurements
     assert found["auroc"].interval == audit(predictions, draws=5)["auroc"].interval
@@ -164,7 +165,7 @@ def test_each_group_is_audited_like_a_file_of_its_own():
     assert list(found.groups) == ["a", "b", "c", "d"]
     assert found.worst_first[0] == "d"
     assert sorted(found.worst_first) == ["a", "b", "c", "d"]
-    rows = torch.from_numpy(o.group == "b")
+    rows = o.group == "b"
     alone = Outcomes.from_scores(o.confidence[rows], o.correct[rows])
     assert found.groups["b"] == audit(alone, draws=30)
 
@@ -194,3 +195,11 @@ def test_embedded_networks_are_as_described():
     assert evaluate(examples.load("cross_entropy"))["ece"] > 0.1
     with pytest.raises(ValueError, match="no embedded 'x' on 'test'"):
         examples.load("x")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "n", "other_wrong", "other_n"), [(3, 10, 5, 90), (0, 5, 7, 20), (10, 10, 0, 30), (40, 2000, 500, 50_000)]
+)
+def test_fishers_test_is_scipys(wrong, n, other_wrong, other_n):
+    expected = hypergeom.sf(wrong - 1, n + other_n, wrong + other_wrong, n)
+    assert inference.fisher(wrong, n, other_wrong, other_n) == pytest.approx(expected, rel=1e-8)

@@ -12,10 +12,15 @@ import torch
 from conftest import gaussian_predictions
 
 from assay import Predictions, audit, cli, files, maps
-from assay.calibrators import CALIBRATORS
+from assay.calibrators import CALIBRATORS, temperature
+from assay.cli.list import lines
 from assay.metrics import METRICS
+from assay.nn import names
+from assay.nn.data import DATA
 from assay.nn.deploy import export_onnx
-from assay.nn.recipes import ABOUT, METHODS
+from assay.nn.networks import NETWORKS
+from assay.nn.recipes import ABOUT, METHODS, PRIMARIES, SECONDARIES
+from assay.study import expand, read_study, write_rows
 from assay.thresholds import choose_threshold
 
 
@@ -219,13 +224,117 @@ def test_the_module_is_the_command():
     assert done.stdout.strip() in ("0.1.0, with compiled loops", "0.1.0, without compiled loops")
 
 
-def test_threads_do_not_change_the_numbers(predictions):
-    one = audit(predictions, draws=10)
-    torch.set_num_threads(2)
+HEAVY = ("torch", "pyarrow", "scipy.stats", "scipy.optimize", "pydantic", "matplotlib", "sklearn", "lightning")
+
+
+def test_the_version_costs_little():
+    heavy = f"import sys; print([name for name in {HEAVY} if name in sys.modules])"
+    code = f"from assay import cli\ntry:\n    cli.main()\nfinally:\n    {heavy}"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1] == "[]"
+
+
+WITHOUT = """
+import sys
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "lightning", "sklearn", "matplotlib", "ray", "onnx"):
+            raise ModuleNotFoundError(f"No module named {name}", name=name)
+
+sys.meta_path.insert(0, Refusing())
+from assay import cli
+
+for words in sys.argv[1].split(";"):
+    sys.argv = ["assay", *words.split()]
     try:
-        assert audit(predictions, draws=10) == one
-    finally:
-        torch.set_num_threads(1)
+        cli.main()
+    except SystemExit as stop:
+        print("exit", stop.code or 0, flush=True)
+    else:
+        print("exit 0", flush=True)
+"""
+
+
+def without_extras(*commands: str) -> tuple[list[str], list[str]]:
+    """Exit codes and lines on stderr of commands in a process that can import no optional package."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT, ";".join(commands)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    codes = [line.removeprefix("exit ") for line in done.stdout.splitlines() if line.startswith("exit ")]
+    return codes, done.stderr.splitlines()
+
+
+def study_file(folder) -> str:
+    lines = ['name = "s"', 'data = ["digits"]', 'networks = ["mlp"]', 'recipes = ["focal"]', "seeds = [0]"]
+    (folder / "s.toml").write_text("\n".join(lines))
+    return str(folder / "s.toml")
+
+
+def test_everything_but_training_works_without_the_extras(split, tmp_path):
+    held_out, test = split
+    study = study_file(tmp_path)
+    codes, errors = without_extras(
+        f"audit {test} --json {tmp_path}/a.json --html {tmp_path}/a.html --threads 2",
+        f"compare --html {tmp_path}/c.html",
+        f"calibrate {held_out} --apply {test} --method all --threads 1",
+        f"calibrate {held_out} --save {tmp_path}/map.json",
+        f"threshold {test} --map {tmp_path}/map.json --risk 0.2 --threads 1",
+        *(f"list {what}" for what in ("metrics", "calibrators", "scores", "recipes", "networks", "data")),
+        f"study status {study} --out {tmp_path}/runs",
+    )
+    assert codes == ["0"] * 12, errors
+
+
+def test_a_study_is_reported_without_the_extras(tmp_path, predictions):
+    file = study_file(tmp_path)
+    study = read_study(file)
+    for run in expand(study):
+        folder = tmp_path / "runs" / run.folder
+        folder.mkdir(parents=True)
+        for name in ("held_out", "test"):
+            files.write(predictions, folder / f"{name}.npz")
+        write_rows(study, run, folder)
+    out = f"--out {tmp_path}/runs"
+    codes, errors = without_extras(
+        f"study report {file} {out}",
+        f"study report {file} {out} --to {tmp_path}/t.md --html {tmp_path}/s.html --pages",
+        f"study rows {file} {out} --to {tmp_path}/rows.csv",
+    )
+    assert codes == ["0"] * 3, errors
+    assert "focal" in (tmp_path / "t.md").read_text()
+
+
+def test_a_missing_extra_is_named_in_a_line(split, tmp_path):
+    study = study_file(tmp_path)
+    maps.save(temperature(files.read(split[0])), tmp_path / "map.json")
+    (tmp_path / "net.onnx").write_bytes(b"")
+    codes, errors = without_extras(
+        f"train --data digits --network mlp --recipe focal --out {tmp_path}/run",
+        f"study run {study}",
+        f"study check {study}",
+        f"study tune {study} --to {tmp_path}/tuned.toml",
+        f"study report {study} --figures {tmp_path}/figures",
+        f"export {tmp_path}/net.onnx --map {tmp_path}/map.json --out {tmp_path}/out.onnx",
+    )
+    assert codes == ["2"] * 6
+    training = "assay: training needs torch: pip install 'assay-ml[train]'"
+    figures = "assay: figures need matplotlib: pip install 'assay-ml[figures]'"
+    assert errors == [training] * 4 + [figures, "assay: ONNX export needs onnx: pip install 'assay-ml[onnx]'"]
+
+
+def test_the_lists_of_networks_and_data_are_those_of_their_tables():
+    for what, table in (("networks", NETWORKS), ("data", DATA)):
+        assert lines(what) == {name: function.__doc__.splitlines()[0] for name, function in table.items()}
+
+
+@pytest.mark.parametrize("command", ["audit", "compare", "calibrate", "threshold"])
+def test_threads_change_no_number(run, split, command):
+    words = [] if command in ("audit", "compare") else [split[0]]
+    (code, one, _), (_, several, _) = (run(command, *words, "--threads", threads) for threads in (1, 3))
+    assert code == 0
+    assert one == several
+    code, _, err = run(command, *words, "--threads", 0)
+    assert (code, err) == (2, "assay: threads must be at least 1, got 0\n")
 
 
 @pytest.fixture
@@ -246,7 +355,7 @@ def test_calibrate_judges_on_the_test_set_and_writes_what_it_is_told(run, split,
     mapping = maps.load(tmp_path / "map.json")
     assert mapping.t == pytest.approx(2.0, rel=0.1)
     expected = maps.apply(mapping, files.read(test))
-    assert torch.equal(files.read(tmp_path / "c.npz").values, expected.values)
+    assert np.array_equal(files.read(tmp_path / "c.npz").values, expected.values)
 
 
 def test_calibrate_without_a_test_set_cross_validates(run, split):
@@ -350,6 +459,8 @@ def test_list_recipes_explains_each(run):
     _, out, _ = run("list", "recipes")
     assert all(name in out for name in METHODS)
     assert set(ABOUT) == set(METHODS)
+    assert set(names.PRIMARIES) == set(PRIMARIES)
+    assert set(names.SECONDARIES) == set(SECONDARIES)
 
 
 def test_list_calibrators_explains_each(run):
@@ -474,4 +585,4 @@ def test_a_missing_extra_is_named(run, two, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     (tmp_path / "net.onnx").write_bytes(b"")
     code, _, err = run("export", tmp_path / "net.onnx", "--map", saved, "--out", tmp_path / "out.onnx")
-    assert (code, err) == (2, "assay: this needs onnx: pip install 'assay-ml[onnx]'\n")
+    assert (code, err) == (2, "assay: ONNX export needs onnx: pip install 'assay-ml[onnx]'\n")

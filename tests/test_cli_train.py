@@ -14,8 +14,9 @@ from torch import nn
 
 from assay import cli
 from assay._core.arrays import InputError
-from assay.cli.train import kept_network, train_command
+from assay.cli.train import train_command
 from assay.nn.networks import NETWORKS
+from assay.nn.training import load_run
 
 Refused = Callable[..., str]
 
@@ -78,18 +79,18 @@ def test_a_run_on_data_of_a_folder_is_found_again(tmp_path: Path):
         train_command(**chosen, out=tmp_path / "run", folder=folder)
 
     trained(tmp_path / "data")
-    network, x = kept_network(tmp_path / "run")
+    network, x = load_run(tmp_path / "run")
     assert network(x).shape == (20, 2)
     (tmp_path / "data").rename(tmp_path / "moved")
     trained(tmp_path / "moved")
-    assert kept_network(tmp_path / "run")[1].equal(x)
+    assert load_run(tmp_path / "run")[1].equal(x)
 
 
 def test_a_run_without_names_cannot_be_found_again(tmp_path: Path):
     for text in ('{"names": {}}', '{"names": {"data": "digits"}}', "{}", "[]", "no JSON"):
         (tmp_path / "run.json").write_text(text)
         with pytest.raises(InputError, match="no run of `assay train` or of a study"):
-            kept_network(tmp_path)
+            load_run(tmp_path)
 
 
 def test_no_epochs_and_empty_batches_are_refused(refused: Refused):

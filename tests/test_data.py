@@ -23,6 +23,7 @@ from scipy.ndimage import gaussian_filter, map_coordinates, zoom
 from torch import Generator
 
 from assay._core.arrays import InputError
+from assay.nn import names
 from assay.nn.data import (
     DATA,
     Cut,
@@ -711,6 +712,10 @@ def natural_images(n: int = 24, size: int = 32, channels: int = 3) -> torch.Tens
 
 def distance(a: torch.Tensor, b: torch.Tensor) -> float:
     return float((a.float() - b.float()).square().mean())
+
+
+def test_corruptions_are_those_that_reports_know_by_name():
+    assert tuple(CORRUPTIONS) == names.CORRUPTIONS
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)

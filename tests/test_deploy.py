@@ -1,6 +1,8 @@
-"""What is shipped says what was calibrated: in torch, in ONNX, in scikit-learn."""
+"""A shipped model gives what was calibrated: in torch, in ONNX, in scikit-learn."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,26 +17,103 @@ from torch import nn
 from assay import evaluate, maps
 from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS, auto, histogram, temperature
-from assay.nn.deploy import CalibratedClassifier, calibrate_onnx, calibrated, export_onnx
+from assay.nn.deploy import calibrate_onnx, calibrated, export_onnx
+from assay.nn.maps import CALLS, answer, torch_map
 from assay.predictions import Predictions
+from assay.sklearn import CalibratedClassifier
 from assay.thresholds import choose_threshold
 
 HELD_OUT, TEST = gaussian_predictions(2000, 4, seed=0), gaussian_predictions(500, 4, seed=1)
+LOGITS = torch.from_numpy(TEST.logits)
+FIT = maps.Fit("", 1.0, 0.0, 1, 1)
+
+
+def records(k: int) -> list[maps.LogitMap | maps.ConfidenceMap]:
+    """A map of every kind, with numbers that no fit would give."""
+    rng = np.random.default_rng(k)
+    of_confidence = [
+        maps.Steps(FIT, np.array([0.1, 0.5, 0.75, 1.0]), np.array([0.0, 0.6, 0.3, 1.0])),
+        maps.Steps(FIT, np.array([1.0]), np.array([0.4])),
+        maps.Curve(FIT, np.array([0.1, 0.4, 0.9]), np.array([0.0, 0.5, 1.0])),
+        maps.Curve(FIT, np.array([0.5]), np.array([0.7])),
+        maps.Logistic(FIT, 1.5, 0.7, -0.2),
+        maps.Logistic(FIT, 0.0, 40.0, 3.0),
+    ]
+    pairs = zip(of_confidence[::2], of_confidence[1::2], strict=True)
+    return [
+        maps.Temperature(FIT, 1.7, k),
+        *(maps.Affine(FIT, rng.normal(1, 0.1, k), rng.normal(size=k), flag) for flag in (False, True)),
+        *(
+            maps.Affine(FIT, np.eye(k) / 2 + rng.normal(0, 0.01, (k, k)), rng.normal(size=k), flag)
+            for flag in (False, True)
+        ),
+        maps.Ensemble(FIT, 2.0, np.array([0.5, 0.4, 0.1]), k),
+        maps.Ensemble(FIT, 2.0, np.array([0.5, 0.5, 0.0]), k),
+        *(maps.OneVsRest(FIT, (first, *[second] * (k - 1))) for first, second in pairs),
+        *of_confidence,
+        maps.ScoreLogistic(replace(FIT, before=None), 2.5, -1.0),
+    ]
+
+
+def inputs(k: int) -> np.ndarray:
+    """Logits with probabilities of 0, of exactly 1, tied at the top, and very near 1."""
+    z = np.random.default_rng(0).normal(0, 2, (300, k))
+    z[:50, 0] = -np.inf
+    z[50:100, 1:] = -np.inf
+    z[100:110] = 0
+    z[110:150, 1] = 100
+    return z
+
+
+@pytest.mark.parametrize("k", [2, 10])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-12)])
+def test_numpy_and_torch_read_a_map_alike(k, dtype, tolerance):
+    z = inputs(k).astype(dtype)
+    c = np.append(np.linspace(0, 1, 101), [0.1, 0.4, 0.5, 0.75, 0.9]).astype(dtype)
+    kinds = set()
+    for mapping in records(k):
+        kinds.add(type(mapping))
+        given = c if isinstance(mapping, maps.ConfidenceMap) else z
+        ours, theirs = mapping(given), torch_map(mapping)(torch.from_numpy(given)).numpy()
+        assert ours.dtype == theirs.dtype == dtype
+        logs = isinstance(mapping, maps.LogitMap) and mapping.gives == "log-probabilities"
+        assert np.allclose(*(np.exp(x) if logs else x for x in (ours, theirs)), rtol=tolerance, atol=tolerance), mapping
+    assert kinds == set(CALLS)
+
+
+@pytest.mark.parametrize("k", [2, 10])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-12)])
+def test_numpy_and_torch_answer_alike(k, dtype, tolerance):
+    z = inputs(k).astype(dtype)
+    cooled = maps.Temperature(FIT, 1.7, k)
+    for mapping in (None, *records(k)[:-1], *(maps.Sequence(FIT, (cooled, last)) for last in records(k)[-7:-1])):
+        ours, theirs = maps.answer(mapping, z), answer(mapping, torch.from_numpy(z))
+        assert np.array_equal(ours.label, theirs.label), mapping
+        assert ours.probabilities.dtype == theirs.probabilities.numpy().dtype == dtype
+        assert np.allclose(ours.probabilities, theirs.probabilities, rtol=0, atol=tolerance), mapping
+        assert np.allclose(ours.confidence, theirs.confidence, rtol=0, atol=tolerance), mapping
+
+
+def test_half_precision_is_mapped_in_single():
+    for mapping in records(4):
+        given = np.float16([0.2, 0.9]) if isinstance(mapping, maps.ConfidenceMap) else np.float16(TEST.logits[:5])
+        assert mapping(given).dtype == np.float32
+        assert torch_map(mapping)(torch.from_numpy(given)).dtype == torch.float32
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
 def test_a_calibrated_module_gives_what_the_map_gives(name):
     mapping = CALIBRATORS[name](HELD_OUT)
-    given = calibrated(nn.Identity(), mapping, threshold=0.8)(TEST.logits)
+    given = calibrated(nn.Identity(), mapping, threshold=0.8)(LOGITS)
     expected = maps.apply(mapping, TEST).outcomes()
-    assert torch.allclose(given.confidence.double(), expected.confidence, atol=1e-6)
-    assert torch.equal(given.logits.argmax(1) == TEST.labels, expected.correct)
-    assert torch.equal(given.accept, expected.confidence >= 0.8)
+    assert np.allclose(given.confidence, expected.confidence, atol=1e-6)
+    assert np.array_equal(given.logits.argmax(1).numpy() == TEST.labels, expected.correct)
+    assert np.array_equal(given.accept, expected.confidence >= 0.8)
 
 
 def test_without_a_threshold_all_is_accepted():
-    assert calibrated(nn.Identity(), None)(TEST.logits).accept.all()
-    assert not calibrated(nn.Identity(), None, choose_threshold(HELD_OUT[:20], risk=0.01))(TEST.logits).accept.any()
+    assert calibrated(nn.Identity(), None)(LOGITS).accept.all()
+    assert not calibrated(nn.Identity(), None, choose_threshold(HELD_OUT[:20], risk=0.01))(LOGITS).accept.any()
 
 
 class Small(nn.Module):
@@ -84,10 +163,9 @@ def test_maps_of_many_classes_are_few_nodes(tmp_path):
     """Unrolled over its classes, a file of 1,000 took a quarter of an hour to write."""
     import onnx
 
-    n, k = 600, 300
-    logits = torch.randn(n, k, generator=torch.Generator().manual_seed(0)) * 3
+    logits = np.random.default_rng(0).normal(0, 3, (600, 300)).astype(np.float32)
     mapping = CALIBRATORS["isotonic_one_vs_rest"](Predictions.from_logits(logits, logits.argmax(1)))
-    export_onnx(nn.Identity(), mapping, tmp_path / "m.onnx", example=logits[:8])
+    export_onnx(nn.Identity(), mapping, tmp_path / "m.onnx", example=torch.from_numpy(logits[:8]))
     assert len(onnx.load(str(tmp_path / "m.onnx")).graph.node) < 100
 
 

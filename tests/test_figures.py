@@ -10,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
 
 from assay import Outcomes, Predictions, examples, metrics
 from assay.report import figures, statistics
@@ -70,6 +71,16 @@ def test_bins_of_few_samples_are_marked_and_no_others(ranking, ax):
     places = bins.upper[(bins.count > 0) & (bins.count < 20)] - 1 / 30
     assert len(places) == 2
     assert_allclose([bar.get_x() + bar.get_width() / 2 for bar in marked], places)
+
+
+def test_the_band_is_that_of_scipys_binomial():
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 3000, 500)
+    chance = np.concatenate([rng.random(480), rng.random(10) * 1e-20, np.zeros(5), np.ones(5)])
+    bins = metrics.Bins(np.arange(1, 501) / 500, n.astype(float), chance * n, np.zeros(500))
+    found = statistics.reliability(bins)
+    assert_allclose(found.low, binom.ppf(0.025, n, chance) / n)
+    assert_allclose(found.high, binom.ppf(0.975, n, chance) / n)
 
 
 def test_calibrated_models_lie_in_the_band_95_times_in_100():
@@ -201,9 +212,9 @@ def test_the_classwise_strip_shows_the_ece_of_each_class_against_the_rest(ax):
     few = Predictions.from_logits(rng.normal(size=(150, 8)), rng.integers(0, 8, 150))
     bins = metrics.class_bins(few)
     found = statistics.classwise(bins)
-    one_vs_rest = [Outcomes.from_scores(few.probabilities[:, c].double(), few.labels == c) for c in range(8)]
+    one_vs_rest = [Outcomes.from_scores(few.probabilities[:, c], few.labels == c) for c in range(8)]
     assert_allclose(found.ece, [metrics.ece(metrics.equal_width(each)) for each in one_vs_rest], atol=1e-6)
-    assert_allclose(found.excess, [float((each.confidence - each.correct.double()).mean()) for each in one_vs_rest])
+    assert_allclose(found.excess, [(each.confidence - each.correct).mean() for each in one_vs_rest])
     assert found.ece.mean() == pytest.approx(metrics.classwise_ece(bins))
     figures.classwise(found, ax)
     drawn = [*label(ax, "expected too often").get_ydata(), *label(ax, "expected too rarely").get_ydata()]

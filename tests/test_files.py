@@ -1,28 +1,32 @@
-"""Files: read back what was written, refuse what is wrong, leave nothing half done."""
+"""Files: what is written is read back, what is wrong is refused, nothing is left half done."""
 
 from __future__ import annotations
 
+import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from assay import Outcomes, Predictions, files
-from assay._core.arrays import InputError
+from assay._core import writing
+from assay._core.arrays import InputError, softmax
+from assay._core.writing import replacing
 from assay.files import Columns
 
 
 def tables() -> dict[str, Predictions | Outcomes]:
-    logits = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
-    labels = torch.arange(50) % 4
+    logits = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    labels = np.arange(50) % 4
     ids, group = [f"row {i}" for i in range(50)], np.arange(50) // 10
-    scores = {"confidence": logits[:, 0].sigmoid().double(), "correct": labels == 0}
+    scores = {"confidence": 1 / (1 + np.exp(-logits[:, 0].astype(float))), "correct": labels == 0}
     return {
         "logits": Predictions.from_logits(logits, labels, ids=ids, group=group),
-        "probabilities": Predictions.from_probabilities(logits.double().softmax(1), labels, ids=np.arange(50)),
+        "probabilities": Predictions.from_probabilities(softmax(logits.astype(float)), labels, ids=np.arange(50)),
         "confidence": Outcomes.from_scores(**scores, group=["ä", 'say "b"'] * 25),
         "score": Outcomes.from_scores(logits[:, 0], labels == 0, is_probability=False, ids=["007", "7", *ids[2:]]),
         "outcomes": Predictions.from_logits(logits, labels, group=["true", "false"] * 25).outcomes(),
@@ -39,7 +43,7 @@ def test_written_and_read_back_equal(tmp_path, kind, ending):
     assert type(back) is type(given)
     for name in ("values", "labels", "features", "confidence", "correct", "nll", "brier", "entropy"):
         if getattr(given, name, None) is not None:
-            assert torch.equal(getattr(back, name).double(), getattr(given, name).double())
+            assert np.array_equal(getattr(back, name), getattr(given, name))
     for name in ("ids", "group"):
         a, b = getattr(given, name), getattr(back, name)
         assert (a is None and b is None) or a.tolist() == b.tolist()
@@ -86,16 +90,16 @@ def test_named_classes_are_written_by_their_names(tmp_path, ending):
     files.write(found, tmp_path / f"back.{ending}")
     back = files.read(tmp_path / f"back.{ending}")
     assert back.classes == ("fox", "eel", "dog")
-    assert torch.equal(back.values, found.values)
-    assert torch.equal(back.labels, found.labels)
+    assert np.array_equal(back.values, found.values)
+    assert np.array_equal(back.labels, found.labels)
 
 
 def test_classes_are_put_in_order_by_name(tmp_path):
     one = files.read(csv(tmp_path, "y,p_fox,p_eel,p_dog\ndog,.1,.2,.7\nfox,.5,.4,.1\n"), Columns("y", None, "p_*"))
     two = files.read(csv(tmp_path, "y,p_dog,p_fox,p_eel\ndog,.7,.1,.2\nfox,.1,.5,.4\n"), Columns("y", None, "p_*"))
     moved = two.in_order(one.classes)
-    assert torch.equal(moved.values, one.values)
-    assert torch.equal(moved.labels, one.labels)
+    assert np.array_equal(moved.values, one.values)
+    assert np.array_equal(moved.labels, one.labels)
     with pytest.raises(InputError, match="only one of the two has 'cow'"):
         two.in_order(("dog", "fox", "cow"))
 
@@ -283,8 +287,116 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 
 
 def test_writing_where_one_cannot_is_named(tmp_path):
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
         files.write(tables()["logits"], tmp_path / "nowhere" / "x.npz")
+
+
+def put(file, content: bytes = b"new") -> None:
+    with replacing(file) as stream:
+        stream.write(content)
+
+
+def test_a_new_file_has_the_permissions_that_the_umask_gives(tmp_path):
+    before = os.umask(0o027)
+    try:
+        put(tmp_path / "x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])
+def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
+    (tmp_path / "x").write_bytes(b"old")
+    (tmp_path / "x").chmod(mode)
+    put(tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == b"new"
+    assert (tmp_path / "x").stat().st_mode & 0o777 == mode
+
+
+def test_a_pipe_or_a_folder_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "folder", "link"):
+        with pytest.raises(InputError, match=f"{name}: cannot be written: it exists and is not a regular file"):
+            put(tmp_path / name)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "link", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_device_is_not_replaced():
+    with pytest.raises(InputError, match="/dev/null: cannot be written: it exists and is not a regular file"):
+        put(Path("/dev/null"))
+
+
+def test_a_temporary_name_that_is_taken_is_left_alone(tmp_path, monkeypatch):
+    tokens = iter(["taken", "free"])
+    monkeypatch.setattr(writing, "token_hex", lambda size: next(tokens))
+    (tmp_path / ".x.taken.tmp").symlink_to(tmp_path / "elsewhere")
+    put(tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == b"new"
+    assert (tmp_path / ".x.taken.tmp").is_symlink()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_name_of_full_length_is_written(tmp_path):
+    put(tmp_path / ("x" * 255))
+    assert [len(file.name) for file in tmp_path.iterdir()] == [255]
+
+
+def test_threads_that_write_one_file_leave_one_of_their_contents(tmp_path):
+    contents = [bytes([i]) * 100_000 for i in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda content: put(tmp_path / "x", content), contents))
+    assert (tmp_path / "x").read_bytes() in contents
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_file_and_folder_are_synced_in_that_order(tmp_path, monkeypatch):
+    synced, sync = [], os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, (tmp_path / "x").exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    put(tmp_path / "x")
+    assert synced == [((tmp_path / "x").stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
+def test_a_failed_sync_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    def fail(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "x").write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(InputError, match="x: cannot be written: No space left on device"):
+        put(tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_writer_may_close_the_stream(tmp_path):
+    with replacing(tmp_path / "x") as stream:
+        stream.write(b"new")
+        stream.close()
+    assert (tmp_path / "x").read_bytes() == b"new"
+
+
+def test_a_file_that_is_read_is_not_written(tmp_path):
+    read, other = tmp_path / "a", tmp_path / "b"
+    writing.not_over(other, None, reading=[read, None])
+    with pytest.raises(InputError, match="is read or written already"):
+        writing.not_over(tmp_path / "." / "a", reading=[read])
+    with pytest.raises(InputError, match="is read or written already"):
+        writing.not_over(other, other, reading=[read])
+
+
+def test_a_column_of_scores_of_another_length_is_named(tmp_path):
+    np.savez(tmp_path / "x.npz", confidence=[0.5, 0.6], correct=[1, 0], nll=[0.1])
+    with pytest.raises(InputError, match="2 rows of confidence but 1 of nll"):
+        files.read(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("text", ["confidence,correct,gr\xe9\n.5,1,a\n", "confidence,correct,group\n.5,1,\xe9\n"])

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from assay import Outcomes, Predictions, evaluate, metrics
+from assay._core import arrays
 from assay.metrics import METRICS, equal_mass, equal_width, ranking
 
 grids = st.sampled_from([3, 7, 20, 1000, 10**9])
@@ -31,7 +31,7 @@ def same(found: dict[str, float], expected: dict[str, float]) -> None:
 
 @given(outcomes(), st.randoms())
 def test_no_metric_depends_on_the_order_of_the_file(o, random):
-    order = torch.tensor(random.sample(range(len(o)), len(o)))
+    order = random.sample(range(len(o)), len(o))
     same(evaluate(o[order]), evaluate(o))
 
 
@@ -80,7 +80,7 @@ def test_bins_of_outcomes_and_of_their_ranking_are_the_same(o, n_bins):
 @given(outcomes())
 def test_equal_mass_bins_follow_their_rule(o):
     """The sample of ascending rank i is in bin floor(i b / n); ties share the bin of their first rank."""
-    c = np.sort(o.confidence.numpy())
+    c = np.sort(o.confidence)
     bin_of = np.searchsorted(c, c) * 15 // len(c)
     assert equal_mass(ranking(o)).count.tolist() == np.bincount(bin_of, minlength=15).tolist()
 
@@ -110,7 +110,7 @@ def test_augrc_is_auroc_and_accuracy(o):
 
 @given(outcomes())
 def test_ranking_metrics_survive_any_monotone_map(o):
-    bent = Outcomes.from_scores((3 * o.confidence).exp() - 7, o.correct, is_probability=False)
+    bent = Outcomes.from_scores(np.exp(3 * o.confidence) - 7, o.correct, is_probability=False)
     found = evaluate(o)
     same(evaluate(bent), {key: found[key] for key in evaluate(bent)})
 
@@ -134,9 +134,9 @@ def test_bounds(o):
 
 @given(outcomes())
 def test_mmce_is_the_whole_kernel_matrix(o):
-    c, d = o.confidence, o.correct.double() - o.confidence
-    kernel = (-(c[:, None] - c).abs() / 0.4).exp()
-    expected = float((d @ kernel @ d).clamp(min=0).sqrt()) / len(o)
+    c, d = o.confidence, o.correct - o.confidence
+    kernel = np.exp(-np.abs(c[:, None] - c) / 0.4)
+    expected = max(d @ kernel @ d, 0) ** 0.5 / len(o)
     assert metrics.mmce(ranking(o)) == pytest.approx(expected, abs=1e-9)
 
 
@@ -156,7 +156,7 @@ def test_sweep_stops_at_the_first_fall(o):
 @given(outcomes(min_size=2))
 def test_auroc_and_average_precision_match_sklearn_with_ties(o):
     if o.correct.any() and not o.correct.all():
-        r, a, c = ranking(o), o.correct.numpy(), o.confidence.numpy()
+        r, a, c = ranking(o), o.correct, o.confidence
         assert metrics.auroc(r) == pytest.approx(roc_auc_score(a, c), abs=1e-12)
         assert metrics.aupr_success(r) == pytest.approx(average_precision_score(a, c), abs=1e-12)
         assert metrics.aupr_error(r) == pytest.approx(average_precision_score(~a, -c), abs=1e-12)
@@ -165,35 +165,33 @@ def test_auroc_and_average_precision_match_sklearn_with_ties(o):
 @given(outcomes(min_size=2))
 def test_nearest_fpr95_is_what_the_papers_code_prints(o):
     if o.correct.any() and not o.correct.all():
-        fpr, tpr, _ = roc_curve(o.correct.numpy(), o.confidence.numpy())
+        fpr, tpr, _ = roc_curve(o.correct, o.confidence)
         expected = fpr[np.abs(tpr - 0.95).argmin()]
         assert metrics.fpr95(ranking(o), nearest=True) == pytest.approx(expected, abs=1e-12)
 
 
 @given(outcomes())
 def test_aurc_is_the_mean_over_orders_of_ties(o):
-    shuffled = torch.Generator().manual_seed(0)
-    orders = [torch.randperm(len(o), generator=shuffled) for _ in range(400)]
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(len(o)) for _ in range(400)]
     drawn = np.array([metrics.aurc_in_file_order(o[order]) for order in orders])
     assert metrics.aurc(ranking(o)) == pytest.approx(drawn.mean(), abs=5 * drawn.std() / 20 + 1e-9)
 
 
 @given(outcomes())
 def test_the_best_order_has_no_excess(o):
-    perfect = Outcomes.from_scores(o.correct.double(), o.correct)
-    ordered = Outcomes.from_scores(o.correct.double() + o.confidence / 2, o.correct, is_probability=False)
+    perfect = Outcomes.from_scores(o.correct, o.correct)
+    ordered = Outcomes.from_scores(o.correct + o.confidence / 2, o.correct, is_probability=False)
     assert metrics.e_aurc(ranking(ordered)) <= metrics.e_aurc(ranking(perfect)) + 1e-12
-    untied = Outcomes.from_scores(
-        o.correct.double() + torch.arange(len(o)) / (2 * len(o)), o.correct, is_probability=False
-    )
+    untied = Outcomes.from_scores(o.correct + np.arange(len(o)) / (2 * len(o)), o.correct, is_probability=False)
     assert metrics.e_aurc(ranking(untied)) == pytest.approx(0, abs=1e-12)
 
 
 def test_risk_at_coverage_reads_the_curve(predictions):
     r = ranking(predictions.outcomes())
-    wrong = np.sort(-predictions.outcomes().confidence.numpy())
-    order = np.argsort(-predictions.outcomes().confidence.numpy(), kind="stable")
-    errors = (~predictions.outcomes().correct.numpy())[order].cumsum()
+    wrong = np.sort(-predictions.outcomes().confidence)
+    order = np.argsort(-predictions.outcomes().confidence, kind="stable")
+    errors = (~predictions.outcomes().correct)[order].cumsum()
     assert len(np.unique(wrong)) == len(wrong)
     for coverage, k in ((0.1, 200), (0.8, 1600), (1.0, 2000)):
         assert metrics.risk_at_coverage(r, coverage) == pytest.approx(errors[k - 1] / k)
@@ -223,11 +221,11 @@ def test_every_metric_is_described():
 
 def test_classwise_ece_is_the_mean_of_one_against_the_rest(predictions):
     """Class by class through the top-label code; most probabilities here are below the threshold of the tally."""
-    p = predictions.values.double().softmax(1)
-    assert (p < 0.01).double().mean() > 0.5
-    rest = [Outcomes.from_scores(p[:, j].clamp(max=1), predictions.labels == j) for j in range(10)]
+    p = arrays.softmax(predictions.values.astype(float))
+    assert (p < 0.01).mean() > 0.5
+    rest = [Outcomes.from_scores(np.minimum(p[:, j], 1), predictions.labels == j) for j in range(10)]
     expected = np.mean([metrics.ece(equal_width(o)) for o in rest])
     found = metrics.classwise_ece(
-        metrics.class_bins(Predictions.from_logits(predictions.values.double(), predictions.labels))
+        metrics.class_bins(Predictions.from_logits(predictions.values.astype(float), predictions.labels))
     )
     assert found == pytest.approx(expected, abs=1e-12)

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from assay._core.arrays import InputError
 from assay.nn import objectives
-from assay.nn.batch import Batch, Task
 from assay.nn.losses import cross_entropy, focal
 from assay.nn.objectives import (
+    Batch,
     CorrectnessRanking,
+    Task,
     crl,
     cs_kd,
     distillation,

@@ -18,7 +18,7 @@ PAIRS = [(key, peer) for key, peers in STORED["values"].items() for peer in peer
 @pytest.fixture(scope="module")
 def ours():
     example = examples.load("label_smoothing")[: STORED["rows"]]
-    return evaluate(Predictions.from_logits(example.values.double(), example.labels))
+    return evaluate(Predictions.from_logits(example.values.astype(float), example.labels))
 
 
 @pytest.mark.parametrize(("key", "peer"), PAIRS)

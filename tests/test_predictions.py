@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+import ml_dtypes
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 import torch.nn.functional as F
 
 from assay import Outcomes, Predictions, evaluate
+from assay._core import arrays
 from assay._core.arrays import InputError
 
 LOGITS = [[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]]
@@ -73,28 +80,28 @@ def test_finite_logits_whose_sum_overflows_are_legal():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_columns_match_the_plain_formulas(predictions, dtype):
-    z, y = predictions.values.to(dtype), predictions.labels
+    z, y = torch.from_numpy(predictions.values).to(dtype), torch.from_numpy(predictions.labels)
     o = Predictions.from_logits(z, y).outcomes()
     log_p = z.double().log_softmax(1)
     p, at_label = log_p.exp(), log_p.gather(1, y[:, None]).squeeze(1)
     tolerance = 1e-12 if dtype is torch.float64 else 3e-6
-    assert o.confidence.dtype is torch.float64
-    torch.testing.assert_close(o.confidence, p.amax(1), rtol=0, atol=tolerance)
-    torch.testing.assert_close(o.nll, -at_label, rtol=tolerance, atol=tolerance)
-    torch.testing.assert_close(o.brier, (p - F.one_hot(y, 10)).square().sum(1), rtol=0, atol=tolerance)
-    torch.testing.assert_close(o.entropy, torch.special.entr(p).sum(1), rtol=0, atol=10 * tolerance)
+    assert o.confidence.dtype == np.float64
+    np.testing.assert_allclose(o.confidence, p.amax(1), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(o.nll, -at_label, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(o.brier, (p - F.one_hot(y, 10)).square().sum(1), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(o.entropy, torch.special.entr(p).sum(1), rtol=0, atol=10 * tolerance)
     if dtype is torch.float64:
-        assert torch.equal(o.correct, p.argmax(1) == y)
+        np.testing.assert_array_equal(o.correct, p.argmax(1) == y)
 
 
 def test_chunks_do_not_show(predictions):
     """A million elements take several chunks; row by row they take one each."""
-    wide = Predictions.from_logits(predictions.values.repeat(1, 60), predictions.labels)
+    wide = Predictions.from_logits(np.tile(predictions.values, 60), predictions.labels)
     whole = wide.outcomes()
     alone = [wide[i : i + 1].outcomes() for i in (0, 217, 218, 219, 1999)]
     for row, one in zip((0, 217, 218, 219, 1999), alone, strict=True):
         assert one.confidence.item() == whole.confidence[row]
-        assert one.nll.item() == pytest.approx(whole.nll[row].item(), rel=1e-7)
+        assert one.nll.item() == pytest.approx(whole.nll[row], rel=1e-7)
 
 
 def test_confidence_near_one_keeps_its_order():
@@ -111,12 +118,11 @@ def test_of_tied_classes_the_first_is_predicted():
 
 
 def test_numpy_lists_and_tensors_are_the_same(predictions):
-    z, y = predictions.values.double(), predictions.labels
+    z, y = predictions.values.astype(np.float64), predictions.labels
     expected = evaluate(Predictions.from_logits(z, y))
-    assert evaluate(Predictions.from_logits(z.numpy(), y.numpy())) == expected
+    assert evaluate(Predictions.from_logits(torch.from_numpy(z), torch.from_numpy(y))) == expected
     assert evaluate(Predictions.from_logits(z.tolist(), y.tolist())) == expected
-    reversed_view = z.numpy()[::-1]
-    assert evaluate(Predictions.from_logits(reversed_view, y.numpy()[::-1].astype(">i4"))) == pytest.approx(expected)
+    assert evaluate(Predictions.from_logits(z[::-1], y[::-1].astype(">i4"))) == pytest.approx(expected)
 
 
 def test_probabilities_are_kept_as_given():
@@ -125,13 +131,13 @@ def test_probabilities_are_kept_as_given():
     given = Predictions.from_probabilities(p, [0, 1, 0])
     assert given.outcomes().confidence.tolist() == [0.6, 0.8, 1.0]
     assert given.logits[2].tolist() == [0.0, -np.inf]
-    assert given.values.data_ptr() == p.__array_interface__["data"][0]
+    assert np.shares_memory(given.values, p)
 
 
 def test_logits_and_their_probabilities_agree(predictions):
-    z = predictions.values.double()
+    z = predictions.values.astype(np.float64)
     by_logits = evaluate(Predictions.from_logits(z, predictions.labels))
-    by_probabilities = evaluate(Predictions.from_probabilities(z.softmax(1), predictions.labels))
+    by_probabilities = evaluate(Predictions.from_probabilities(arrays.softmax(z), predictions.labels))
     assert by_probabilities == pytest.approx(by_logits, abs=1e-9)
 
 
@@ -140,7 +146,7 @@ def test_binary_logits_are_those_of_class_one():
         Predictions.from_binary_logits([2.0, -1.0], [1, 1]),
         Predictions.from_logits([[0, 2.0], [0, -1.0]], [1, 1]),
     )
-    assert torch.equal(one.values, two.values)
+    np.testing.assert_array_equal(one.values, two.values)
     assert one.outcomes().correct.tolist() == [True, False]
 
 
@@ -191,7 +197,7 @@ def test_what_the_input_does_not_allow_is_absent(predictions):
     assert set(known) - set(evaluate(outcomes)) == {"classwise_ece", "tace"}
     bare = evaluate(Outcomes.from_scores(outcomes.confidence, outcomes.correct))
     assert set(evaluate(outcomes)) - set(bare) == {"nll", "brier", "mean_entropy"}
-    ranked = evaluate(Outcomes.from_scores(outcomes.confidence.log(), outcomes.correct, is_probability=False))
+    ranked = evaluate(Outcomes.from_scores(np.log(outcomes.confidence), outcomes.correct, is_probability=False))
     assert "ece" not in ranked
     assert all(ranked[key] == pytest.approx(known[key]) for key in ranked)
 
@@ -209,7 +215,7 @@ def test_only_two_classes_have_a_positive_one(predictions):
 
 def test_rows_are_picked_and_joined_with_their_tags():
     a = Outcomes.from_scores([0.1, 0.2, 0.3], [1, 0, 1], ids=["x", "y", "z"], group=[1, 2, 2])
-    picked = a[torch.tensor([2, 0])] + a[a.confidence == 0.2]
+    picked = a[[2, 0]] + a[a.confidence == 0.2]
     assert picked.ids.tolist() == ["z", "x", "y"]
     assert picked.group.tolist() == [2, 1, 2]
     assert picked.confidence.tolist() == [0.3, 0.1, 0.2]
@@ -239,3 +245,109 @@ def test_no_rows_are_an_error():
 def test_lists_that_are_no_table_of_numbers_are_refused(values):
     with pytest.raises(InputError, match=r"must be numbers, got|rows differ in length"):
         Predictions.from_logits(values, [0] * len(values))
+
+
+class OnlyDLPack:
+    """An array of a library that speaks DLPack and nothing else."""
+
+    def __init__(self, x: torch.Tensor):
+        self.x = x
+
+    def __dlpack__(self, **how):
+        return self.x.__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+class StaysOnItsDevice(OnlyDLPack):
+    """As cupy: no conversion unless it is asked for."""
+
+    def __array__(self, *_, **__):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+
+SCORES, ANSWERS = np.array([[2.0, 0.0, -1.0], [0.5, 1.5, 0.0]]), [0, 2]
+FOREIGN = {
+    "lists": lambda: (SCORES.tolist(), ANSWERS),
+    "a tuple of rows": lambda: (tuple(SCORES), tuple(ANSWERS)),
+    "a memoryview": lambda: (memoryview(SCORES), np.array(ANSWERS, dtype=np.uint8)),
+    "long doubles": lambda: (SCORES.astype(np.longdouble), np.array(ANSWERS)),
+    "another byte order": lambda: (SCORES.astype(">f4"), np.array(ANSWERS, dtype=">i2")),
+    "bfloat16 of jax": lambda: (SCORES.astype(ml_dtypes.bfloat16), np.array(ANSWERS)),
+    "tensors": lambda: (torch.tensor(SCORES), torch.tensor(ANSWERS)),
+    "tensors with gradient": lambda: (torch.tensor(SCORES, requires_grad=True), torch.tensor(ANSWERS)),
+    "parameters": lambda: (torch.nn.Parameter(torch.tensor(SCORES)), torch.tensor(ANSWERS)),
+    "bfloat16 tensors": lambda: (torch.tensor(SCORES).bfloat16(), torch.tensor(ANSWERS, dtype=torch.int32)),
+    "a list of tensors": lambda: (list(torch.tensor(SCORES)), list(torch.tensor(ANSWERS))),
+    "a negated view": lambda: (torch._neg_view(-torch.tensor(SCORES)), torch.tensor(ANSWERS)),
+    "DLPack alone": lambda: (OnlyDLPack(torch.tensor(SCORES)), OnlyDLPack(torch.tensor(ANSWERS))),
+    "a device that is not left unasked": lambda: (StaysOnItsDevice(torch.tensor(SCORES)), ANSWERS),
+    "pandas": lambda: (pd.DataFrame(SCORES), pd.Series(ANSWERS)),
+    "pandas on Arrow": lambda: (
+        pd.DataFrame(SCORES).astype("double[pyarrow]"),
+        pd.Series(ANSWERS, dtype="int64[pyarrow]"),
+    ),
+    "pandas with missing values allowed": lambda: (
+        pd.DataFrame(SCORES).astype("Float64"),
+        pd.Series(ANSWERS, dtype="Int64"),
+    ),
+    "pandas of objects": lambda: (pd.DataFrame(SCORES).astype(object), pd.Series(ANSWERS).astype(object)),
+    "a pandas column of lists": lambda: (pd.Series(SCORES.tolist()), pd.Series(ANSWERS)),
+    "a pandas column of arrays": lambda: (pd.Series(list(SCORES)), pd.Series(ANSWERS).astype("category")),
+    "a pandas column of Arrow lists": lambda: (
+        pd.Series(SCORES.tolist(), dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
+        pd.Series(ANSWERS),
+    ),
+    "polars": lambda: (pl.DataFrame(SCORES), pl.Series(ANSWERS)),
+    "a polars column of lists": lambda: (pl.Series(SCORES.tolist()), pl.Series(ANSWERS)),
+    "a polars column of arrays": lambda: (
+        pl.Series(SCORES.tolist(), dtype=pl.Array(pl.Float64, 3)),
+        pl.Series(ANSWERS),
+    ),
+    "an Arrow column of lists": lambda: (pa.array(SCORES.tolist()), pa.array(ANSWERS)),
+    "an Arrow column of vectors": lambda: (
+        pa.FixedSizeListArray.from_arrays(pa.array(SCORES.ravel()), 3),
+        pa.array(ANSWERS),
+    ),
+    "an Arrow column in chunks": lambda: (
+        pa.chunked_array([pa.array(SCORES[:1].tolist()), pa.array(SCORES[1:].tolist())]),
+        pa.chunked_array([[0], [2]]),
+    ),
+    "an Arrow table": lambda: (pa.table({"a": SCORES[:, 0], "b": SCORES[:, 1], "c": SCORES[:, 2]}), pa.array(ANSWERS)),
+}
+
+
+@pytest.mark.parametrize("library", FOREIGN)
+def test_arrays_of_other_libraries_enter(library):
+    logits, labels = FOREIGN[library]()
+    found = Predictions.from_logits(logits, labels)
+    assert isinstance(found.values, np.ndarray)
+    assert found.labels.tolist() == ANSWERS
+    np.testing.assert_array_equal(found.values, SCORES)
+
+
+def test_tensors_on_the_cpu_are_not_copied():
+    logits = torch.tensor(SCORES)
+    assert np.shares_memory(Predictions.from_logits(logits, ANSWERS).values, logits.numpy())
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (None, "logits must be an array, got NoneType"),
+        ({"a": 1}, "logits must be an array, got dict"),
+        ((row for row in SCORES), "logits must be an array, got generator"),
+        (SCORES + 1j, "row 0: logits must be numbers, got '(2+1j)'"),
+        (SCORES.astype("M8[s]"), "row 0: logits must be numbers"),
+        (np.ma.masked_array(SCORES, [[0, 0, 1], [0, 0, 0]]), "row 0, class 2: logits is missing"),
+        (torch.zeros(2, 3, device="meta"), "logits cannot be read as an array"),
+        (torch.tensor(SCORES).to_sparse(), "logits cannot be read as an array"),
+        (pd.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}), "row 1, class 0: logit is nan"),
+        (pd.DataFrame({"a": ["1.0", "x"], "b": [2.0, 3.0]}), "row 1: logits must be numbers, got 'x'"),
+        (pa.array([[1.0, 2.0], [1.0]]), "logits: rows differ in length, row 1 has 1 and row 0 2"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused(values, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        Predictions.from_logits(values, ANSWERS)

@@ -14,8 +14,8 @@ from torch import nn
 from assay._core.arrays import InputError
 from assay.calibrators import temperature
 from assay.maps import apply
-from assay.nn.selective import ABSTAIN, SelectiveClassifier
 from assay.predictions import Outcomes, Predictions
+from assay.selective import ABSTAIN, SelectiveClassifier
 from assay.thresholds import choose_threshold, risk_bound
 
 LAWS = {
@@ -91,7 +91,7 @@ def clairvoyant(law, risk, n, draws):
     reached = []
     for seed in range(draws):
         o = draw(law, n, seed)
-        wrong = np.cumsum(~o.correct.numpy()[np.argsort(-o.confidence.numpy())])
+        wrong = np.cumsum(~o.correct[np.argsort(-o.confidence)])
         kept = binom.cdf(wrong[looks - 1], looks, risk) <= 0.05
         reached.append(looks[max(kept.argmin() - 1, 0)] * kept[0])
     return np.mean(reached) / n / oracle
@@ -145,11 +145,11 @@ def test_the_threshold_lies_midway_between_two_scores():
     rng = np.random.default_rng(0)
     outcomes = draw("good", 2000, 1)
     t = choose_threshold(outcomes, coverage=0.5)
-    score = np.sort(outcomes.confidence.numpy())[::-1]
+    score = np.sort(outcomes.confidence)[::-1]
     assert t.accepted == 1000
     assert t.value == pytest.approx((score[999] + score[1000]) / 2, abs=1e-15)
     assert (score >= t.value).sum() == 1000
-    shuffled = outcomes[torch.from_numpy(rng.permutation(2000))]
+    shuffled = outcomes[rng.permutation(2000)]
     assert choose_threshold(shuffled, risk=0.02) == choose_threshold(outcomes, risk=0.02)
 
 
@@ -183,13 +183,13 @@ def test_cost_weighs_errors_against_reviews():
     assert cost[0] == pytest.approx(cost[1], rel=0.01)
     assert t.guaranteed_risk > t.observed_risk
     assert choose_threshold(outcomes, error_cost=0.5).coverage == 1
-    hopeless = Outcomes.from_scores(outcomes.confidence[:100], torch.zeros(100, dtype=torch.bool))
+    hopeless = Outcomes.from_scores(outcomes.confidence[:100], np.zeros(100, bool))
     assert "reviewing everything" in choose_threshold(hopeless, error_cost=2).reason
 
 
 def test_any_score_can_be_thresholded():
     outcomes = draw("good", 3000, 0)
-    score = Outcomes.from_scores(outcomes.confidence.log() * 7 - 3, outcomes.correct, is_probability=False)
+    score = Outcomes.from_scores(np.log(outcomes.confidence) * 7 - 3, outcomes.correct, is_probability=False)
     assert choose_threshold(score, risk=0.02).accepted == choose_threshold(outcomes, risk=0.02).accepted
 
 
@@ -208,22 +208,33 @@ def test_a_wrong_wish_is_named(arguments, says):
         choose_threshold(draw("good", 500, 0), **arguments)
 
 
-class Pass(nn.Module):
-    def forward(self, x):
-        return x
-
-
-def test_a_torch_classifier_abstains_as_promised():
+def test_a_classifier_abstains_as_promised():
     held_out, test = gaussian_predictions(4000, 5, seed=0), gaussian_predictions(4000, 5, seed=1)
     mapping = temperature(held_out)
     t = choose_threshold(apply(mapping, test), risk=0.05)
-    report = SelectiveClassifier(Pass(), mapping, t).report(test.logits, test.labels)
+    report = SelectiveClassifier(np.asarray, mapping, t).report(test.logits, test.labels)
     assert report.coverage == pytest.approx(t.coverage, abs=1e-12)
     assert report.risk == pytest.approx(t.observed_risk, abs=1e-12)
     assert len(report.rejected_by_class) == 5
-    decided = SelectiveClassifier(Pass(), mapping, t).decide(test.logits)
+    decided = SelectiveClassifier(np.asarray, mapping, t).decide(test.logits)
     assert (decided.label[~decided.accepted] == ABSTAIN).all()
-    assert torch.equal(decided.label[decided.accepted], test.logits.argmax(1)[decided.accepted])
+    assert np.array_equal(decided.label[decided.accepted], test.logits.argmax(1)[decided.accepted])
+
+
+def test_a_torch_module_decides_as_its_logits_do_and_keeps_no_graph():
+    class Network(nn.Linear):
+        def forward(self, x):
+            assert not torch.is_grad_enabled()
+            return super().forward(x)
+
+    network, x = Network(6, 3), torch.randn(50, 6)
+    with torch.no_grad():
+        logits = network(x)
+    found, expected = (
+        SelectiveClassifier(model, None, 0.5).decide(given) for model, given in ((network, x), (np.asarray, logits))
+    )
+    assert np.array_equal(found.label, expected.label)
+    assert np.array_equal(found.confidence, expected.confidence)
 
 
 def test_an_estimator_abstains_by_its_probabilities():
@@ -235,12 +246,12 @@ def test_an_estimator_abstains_by_its_probabilities():
     model = LogisticRegression().fit(x, y)
     decided = SelectiveClassifier(model, None, 0.8).decide(x)
     sure = model.predict_proba(x).max(1) >= 0.8
-    assert np.array_equal(decided.accepted.numpy(), sure)
-    assert np.array_equal(model.classes_[decided.label.numpy()[sure]], model.predict(x)[sure])
+    assert np.array_equal(decided.accepted, sure)
+    assert np.array_equal(model.classes_[decided.label[sure]], model.predict(x)[sure])
 
 
 def test_a_class_that_is_absent_has_no_share_of_rejections():
     predictions = Predictions.from_logits([[2.0, 0, 0], [0, 0.1, 0]], [0, 1])
-    report = SelectiveClassifier(Pass(), None, 0.5).report(predictions.logits, predictions.labels)
+    report = SelectiveClassifier(np.asarray, None, 0.5).report(predictions.logits, predictions.labels)
     assert report.rejected_by_class == pytest.approx((0, 1, nan), nan_ok=True)
     assert "class 1 is rejected most" in str(report)

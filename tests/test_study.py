@@ -25,7 +25,7 @@ from assay._core.arrays import InputError
 from assay.calibrators import temperature
 from assay.cli.study import clean_command, report_command, tune_command
 from assay.metrics import evaluate
-from assay.nn.training._recording import Recorder
+from assay.nn.training._history import Recorder
 from assay.study import (
     Study,
     Summary,
@@ -107,7 +107,7 @@ def test_a_run_has_the_values_it_names():
         ("held_out = 0", "held_out"),
         ("held_out_sizes = [-5]", "held_out_sizes"),
         ("weight_decays = [-1.0]", "weight_decays"),
-        ('calibrators = ["none", "none"]', "none stands twice"),
+        ('calibrators = ["none", "none"]', "none is listed twice"),
         ('calibrators = [{ calibrator = "fixed_temperature", t = -1.0 }]', "t must be > 0"),
         ('calibrators = [{ calibrator = "temperature_optimal_on_test", metric = "ecee" }]', "unknown metric 'ecee'"),
         ('recipes = [{ recipe = "focal", gamma = [] }]', "a list of values is empty"),
@@ -116,9 +116,9 @@ def test_a_run_has_the_values_it_names():
         ('extends = "s.toml"', "extends itself"),
         ("extends = 3", "extends must name a file, got 3"),
         ("seeds = [-1]", "seeds"),
-        ('calibrators = ["none", { calibrator = "none" }]', "none stands twice"),
-        ('calibrators = ["temperature", { calibrator = "temperature" }]', "temperature stands twice"),
-        ('scores = ["energy", { score = "energy" }]', "energy stands twice"),
+        ('calibrators = ["none", { calibrator = "none" }]', "none is listed twice"),
+        ('calibrators = ["temperature", { calibrator = "temperature" }]', "temperature is listed twice"),
+        ('scores = ["energy", { score = "energy" }]', "energy is listed twice"),
         ('calibrators = [{ calibrator = "temperature_ece", step = 0.0 }]', "temperature_ece,step=0.0"),
         ('calibrators = ["temperature"]\nscores = ["trust_score"]', 'name "none" among the calibrators'),
         ('scores = ["energy"]\nmetrics = ["ece"]', "only rank, and none of ece is of a ranking"),
@@ -378,6 +378,20 @@ def test_both_engines_give_the_same_rows(finished, tmp_path):
     assert "Diverged" in json.loads((tmp_path / diverging.folder / "failed.json").read_text())["ended"]
 
 
+def test_the_engine_ray_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"the engine ray needs ray: pip install 'assay-ml\[ray\]'"):
+        run_ray(small(), expand(small()), tmp_path, workers=1)
+
+
+def test_names_of_what_trains_are_looked_up_by_the_check(tmp_path):
+    """A study can be read and reported where torch, which has their tables, is not installed."""
+    study = small(recipes=["focall"])
+    assert expand(study)[0].method == "focall"
+    with pytest.raises(InputError, match=r"unknown recipe 'focall'; did you mean 'focal'\?"):
+        check(study)
+
+
 @pytest.fixture
 def endless(tmp_path) -> Iterator[tuple[subprocess.Popen, Study]]:
     """A study under way in a process, its first run some epochs old, that will not end by itself."""
@@ -403,7 +417,7 @@ def test_a_study_that_is_asked_to_stop_says_how_to_go_on(sign, endless, tmp_path
     process, study = endless
     process.send_signal(sign)
     said, _ = process.communicate(timeout=60)
-    assert "goes on from here" in said
+    assert "continues from here" in said
     assert process.returncode == 130
     [run] = expand(study)
     assert not has_rows(study, tmp_path / "runs" / run.folder)

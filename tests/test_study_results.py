@@ -46,6 +46,16 @@ def test_statistics_match_scipy():
     assert ranks(np.array([0.1, 0.3, 0.1]), higher_is_better=False).tolist() == [1.5, 3, 1.5]
 
 
+@pytest.mark.parametrize("higher", [True, False])
+def test_ranks_match_scipy_with_ties_and_undefined_values(higher):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values = rng.integers(0, 6, 8).astype(float)
+        values[rng.random(8) < 0.2] = np.nan
+        expected = stats.rankdata(-values if higher else values, nan_policy="omit")
+        assert np.array_equal(ranks(values, higher_is_better=higher), expected, equal_nan=True)
+
+
 def test_pairs_are_those_of_a_seed():
     a, b = Summary((1.0, 2.0, 4.0), (0, 1, 2)), Summary((5.5, 2.0, 9.0), (2, 0, 7))
     assert paired(a, b) == pytest.approx(stats.ttest_rel([1.0, 4.0], [2.0, 5.5]).pvalue)

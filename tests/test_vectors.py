@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from assay import Outcomes, Predictions, metrics
 from assay.metrics import equal_mass, equal_width, ranking
@@ -141,14 +140,14 @@ def test_the_surest_samples():
 
 def test_classwise_ece_by_hand():
     """Each class's ECE over its own column, bins of width 1/2: (|.3| + |.4 - 1 + .2|...) worked out below."""
-    p = torch.tensor([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], dtype=torch.float64)
+    p = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
     bins = metrics.class_bins(Predictions.from_probabilities(p, [0, 0, 1]), n_bins=2)
     # Class 0: (0, .5] holds .4 and .2 with one hit, gap .6 - 1; (.5, 1] holds .7 with one hit. Class 1 mirrors it.
     assert metrics.classwise_ece(bins) == near((0.4 + 0.3) / 3)
 
 
 def test_tace_leaves_small_probabilities_out():
-    p = torch.tensor([[0.95, 0.05], [0.6, 0.4]], dtype=torch.float64)
+    p = np.array([[0.95, 0.05], [0.6, 0.4]])
     bins = metrics.class_bins(Predictions.from_probabilities(p, [0, 1]), n_bins=10, threshold=0.1)
     # Class 0 keeps .95 (hit) and .6 (miss): (.05 + .6) / 2. Class 1 keeps .4 (hit): .6 / 1.
     assert metrics.tace(bins) == near((0.325 + 0.6) / 2)

@@ -1,144 +1,203 @@
-"""The one door through which numpy, lists and tensors enter the library, and the checks that stand at it."""
+"""The one door through which arrays enter the library, whoever made them, and the checks that stand at it.
 
-import warnings
+Inside, everything is a numpy array. Lists, numpy, torch, jax, pandas, polars, pyarrow and whatever else follows
+`__array__` or DLPack come in through `array`; memory is shared where it can be.
+"""
+
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
 
-ArrayLike = Tensor | NDArray[np.generic] | Sequence[object]
-Tags = NDArray[np.generic]  # ids and groups: numbers or strings, compared and never calculated with
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Tags = NDArray[Any]  # ids and groups: numbers or strings, compared and never calculated with
+Rows = slice | Sequence[int] | NDArray[np.integer[Any]] | Mask  # which rows: a slice, indices or a mask
+
+CHUNK = 2**17  # elements of a chunk that stays in a core's cache
 
 
 class InputError(ValueError):
     """The data that came in are wrong; the message says what, where and what to do."""
 
 
-def tensor(values: ArrayLike, *, name: str) -> Tensor:
-    """View `values` as a tensor, sharing memory where it can; lists of floats become float64."""
-    if isinstance(values, Tensor):
-        return values.detach().resolve_neg()  # a view that only notes its sign would be read without it
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name}: rows differ in length") from None
-    if array.dtype.kind not in "fiub":
-        _refuse_text(array, name)
-    if not array.dtype.isnative or array.dtype.itemsize > 8 or any(stride < 0 for stride in array.strides):
-        array = np.ascontiguousarray(array, "f8" if array.dtype.itemsize > 8 else array.dtype.newbyteorder("="))
-    with warnings.catch_warnings():
-        # torch warns of read-only memory, which nothing here writes to.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.as_tensor(array)
+def array(values: ArrayLike, *, name: str) -> Array:
+    """View `values` as a numpy array of numbers, sharing memory where it can; lists of floats become float64."""
+    x = _foreign(values, name)
+    if x.ndim == 0:
+        raise InputError(f"{name} must be an array, got {type(values).__name__}")
+    if x.dtype.kind == "O":
+        x = _of_objects(x, name)
+    elif x.dtype.name == "bfloat16":  # of jax, by way of ml_dtypes: numpy has no such type
+        x = x.astype(np.float32)
+    if x.dtype.kind not in "fiub":
+        _refuse_text(x, name)
+    if not x.dtype.isnative or x.dtype.itemsize > 8:
+        x = x.astype(np.float64 if x.dtype.itemsize > 8 else x.dtype.newbyteorder("="))
+    return x
 
 
-def floats(values: ArrayLike, *, name: str, ndim: int) -> Tensor:
-    """View `values` as a floating tensor of `ndim` dimensions with at least one row."""
-    x = tensor(values, name=name)
+def floats(values: ArrayLike, *, name: str, ndim: int) -> Array:
+    """View `values` as a floating array of `ndim` dimensions with at least one row."""
+    x = array(values, name=name)
     if x.ndim != ndim:
         shape = "[n]" if ndim == 1 else "[n, k]"
         raise InputError(f"{name} must have shape {shape}, got {list(x.shape)}")
     if len(x) == 0:
         raise InputError(f"{name}: no rows")
-    return x if x.is_floating_point() else x.double()
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def labels(values: ArrayLike, *, n_classes: int, n: int) -> Tensor:
+def labels(values: ArrayLike, *, n_classes: int, n: int) -> Labels:
     """View `values` as `n` int64 class indices in [0, n_classes)."""
-    y = tensor(values, name="labels")
+    y = array(values, name="labels")
     if y.ndim == 2:
         raise InputError(f"labels have shape {list(y.shape)}, not [n]; of one-hot rows give labels.argmax(1)")
-    if y.is_floating_point() and len(y):
-        raise InputError(f"labels must be integer class indices, got {_dtype(y)} (row 0 is {y.reshape(-1)[0].item()})")
+    if y.dtype.kind == "f" and y.size:
+        raise InputError(f"labels must be integer class indices, got {y.dtype} (row 0 is {y.reshape(-1)[0]})")
     if y.shape != (n,):
         raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
-    y = y.long()
-    least, most = map(int, y.aminmax())
+    y = np.ascontiguousarray(y, dtype=np.int64)
+    least, most = int(y.min()), int(y.max())
     if least < 0 or most >= n_classes:
         hint = "; classes count from 0, so take 1 off each label" if (least, most) == (1, n_classes) else ""
         refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}{hint}")
     return y
 
 
-def booleans(values: ArrayLike, *, name: str, n: int) -> Tensor:
+def booleans(values: ArrayLike, *, name: str, n: int) -> Mask:
     """View `values` as `n` booleans; 0 and 1 of any number type will do."""
-    x = tensor(values, name=name)
+    x = array(values, name=name)
     if x.shape != (n,):
         raise InputError(f"{n} rows of confidence but {name} of shape {list(x.shape)}")
     refuse(x, (x != 0) & (x != 1), f"{name} must be 0 or 1, got {{}}")
-    return x.bool()
+    return np.ascontiguousarray(x, dtype=np.bool_)
 
 
 def tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
     """View `values` as `n` numbers or strings."""
     if values is None:
         return None
-    array = np.asarray(values.cpu() if isinstance(values, Tensor) else values)
-    if array.dtype == object:
-        array = array.astype(str)
-    if array.shape != (n,):
-        raise InputError(f"{n} rows of predictions but {name} of shape {list(array.shape)}")
-    return array
+    x = _foreign(values, name)
+    if x.dtype.kind in "OT":
+        x = x.astype(str)
+    if x.shape != (n,):
+        raise InputError(f"{n} rows of predictions but {name} of shape {list(x.shape)}")
+    return x
 
 
 def unique_tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
     """As `tags`, none twice: they tell one row from another."""
-    array = tags(values, name=name, n=n)
-    if array is not None:
-        seen, first, count = np.unique(array, return_index=True, return_counts=True)
+    x = tags(values, name=name, n=n)
+    if x is not None:
+        seen, first, count = np.unique(x, return_index=True, return_counts=True)
         if len(seen) < n:
             raise InputError(f"{name} must be unique: {seen[count.argmax()]} (row {first[count.argmax()]}) is repeated")
-    return array
+    return x
 
 
-def refuse(x: Tensor, wrong: Tensor, message: str) -> None:
+def refuse(x: Array, wrong: Array, message: str) -> None:
     """Raise on the first element of `x` marked `wrong`; `{}` in the message stands for its value."""
     if wrong.any():
-        place = wrong.nonzero()[0].tolist()
+        place = np.argwhere(wrong)[0].tolist()
         where = f"row {place[0]}" + (f", class {place[1]}" if len(place) == 2 else "")
         raise InputError(f"{where}: {message.format(x[tuple(place)].item())}")
 
 
-def row_chunks(n: int, row: int, *, device: torch.device) -> list[slice]:
-    """Cut `n` rows of `row` elements into runs that stay in a core's cache (on a GPU: in its memory)."""
-    size = max(1, (2**17 if device.type == "cpu" else 2**26) // max(row, 1))
+def row_chunks(n: int, row: int) -> list[slice]:
+    """Cut `n` rows of `row` elements into runs that stay in a core's cache."""
+    size = max(1, CHUNK // max(row, 1))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def laid_out(chunk: Tensor) -> tuple[Tensor, int]:
-    """A chunk [m, k] in the layout that is fastest to sum over classes, and the axis of these.
-
-    A few neighbors do not fill the registers of a CPU, so few classes are better kept as rows.
-    """
-    chunk = chunk.float() if chunk.element_size() < 4 else chunk
-    if chunk.shape[1] >= 32 or chunk.device.type != "cpu":
-        return chunk, 1
-    return torch.from_numpy(np.array(chunk.numpy().T, order="C")), 0  # twice as fast as torch's own copy
+def single(x: Array) -> Array:
+    """Half precision as float32, anything else as it is: numpy calculates slowly in half precision."""
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
-def cumsum(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cumulative sums, in place and by torch: it keeps the sum in a register, numpy stores and reloads it."""
-    return torch.from_numpy(x).cumsum_(0).numpy()
+def softmax(z: Array) -> Array:
+    """Probabilities [n, k] of logits [n, k], in their precision, at least float32."""
+    p: Array = np.exp(single(z) - z.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True, dtype=np.float64)
+    return p
 
 
-def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp, in place and by torch: its vector code is two to three times as fast as numpy's without AVX-512."""
-    return torch.from_numpy(x).exp_().numpy()
+def log_softmax(z: Array) -> Array:
+    """Log-probabilities [n, k] of logits [n, k]; -inf stays -inf."""
+    below: Array = single(z) - z.max(1, keepdims=True)
+    below -= np.log(np.exp(below).sum(1, keepdims=True, dtype=np.float64)).astype(below.dtype)
+    return below
 
 
-def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log, by torch for the same reason."""
-    return torch.from_numpy(x).log().numpy()
+def log(x: Array) -> Array:
+    """Logarithm, -inf of 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(x)
 
 
-def _refuse_text(array: NDArray[np.generic], name: str) -> None:
+def _foreign(values: Any, name: str) -> Array:
+    """Anything as a numpy array, by the protocol that it follows."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        refuse(values.data, np.ma.getmaskarray(values), f"{name} is missing")
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)
+    if type(values).__module__.partition(".")[0] == "torch" or hasattr(values, "resolve_neg"):
+        return _of_torch(values, name)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return _of_dlpack(values, name)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name}: rows differ in length") from None
+    except TypeError as problem:  # as cupy, which refuses to leave its device unasked
+        if hasattr(values, "__dlpack__"):
+            return _of_dlpack(values, name)
+        raise InputError(f"{name} cannot be read as an array: {problem}") from None
+
+
+def _of_torch(tensor: Any, name: str) -> Array:
+    """A tensor on whatever device, with or without gradient; numpy has no bfloat16."""
+    try:
+        plain = tensor.detach().resolve_neg().resolve_conj().cpu()
+        x: Array = (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
+    except (NotImplementedError, RuntimeError, TypeError) as problem:
+        raise InputError(f"{name} cannot be read as an array: {problem}") from None
+    return x
+
+
+def _of_dlpack(values: Any, name: str) -> Array:
+    try:
+        return np.from_dlpack(values, device="cpu") if values.__dlpack_device__()[0] != 1 else np.from_dlpack(values)
+    except (BufferError, RuntimeError, TypeError, ValueError) as problem:
+        raise InputError(f"{name} cannot be read from its device: {problem}; copy it to the CPU first") from None
+
+
+def _of_objects(x: Array, name: str) -> Array:
+    """Columns of lists or arrays become rows; objects that are numbers become floats."""
+    items = x.tolist()
+    if x.ndim == 1 and x.size and hasattr(items[0], "__len__") and not isinstance(items[0], str | bytes):
+        rows = [np.asarray(item) for item in items]
+        if len({row.shape for row in rows}) > 1:
+            odd = next(i for i, row in enumerate(rows) if row.shape != rows[0].shape)
+            raise InputError(f"{name}: rows differ in length, row {odd} has {rows[odd].size} and row 0 {rows[0].size}")
+        return np.stack(rows)
+    flat = x.reshape(-1).tolist()
+    if not all(map(_is_number, flat)):
+        return x
+    return x.astype(np.int64 if all(isinstance(item, int | np.integer) for item in flat) else np.float64)
+
+
+def _refuse_text(x: Array, name: str) -> None:
     """Raise on the first value that is no number."""
-    for row, value in enumerate(array.reshape(-1).tolist()):
+    for row, value in enumerate(x.reshape(-1).tolist()):
         if not _is_number(value):
-            raise InputError(f"row {row // max(array[0].size, 1)}: {name} must be numbers, got '{value}'")
-    raise InputError(f"{name} must be numbers, got {array.dtype}")
+            raise InputError(f"row {row // max(x[0].size, 1)}: {name} must be numbers, got '{value}'")
+    raise InputError(f"{name} must be numbers, got {x.dtype}")
 
 
 def _is_number(value: object) -> bool:
@@ -147,7 +206,3 @@ def _is_number(value: object) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _dtype(x: Tensor) -> str:
-    return str(x.dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""Names that stand for things: found in a table, imported from a user's module, or refused with the nearest one."""
+"""Names looked up in tables or imported from a user's module, and packages that an extra installs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
+from types import ModuleType
 from typing import Any, TypeVar
 
 from assay._core.arrays import InputError
 
 T = TypeVar("T")
 
+EXTRAS = {  # which extra installs a package, and what the package is for
+    **dict.fromkeys(("torch", "lightning", "PIL", "sklearn"), ("train", "training needs")),
+    **dict.fromkeys(("onnx", "onnxruntime", "onnxscript"), ("onnx", "ONNX export needs")),
+    "matplotlib": ("figures", "figures need"),
+    "datasets": ("hub", "downloading data needs"),
+    "ray": ("ray", "the engine ray needs"),
+}
+
 
 def hint(name: str, names: Iterable[str]) -> str:
-    """The nearest of the names, or all of them where none is near.
+    """The nearest of the names, or all of them if none is near.
 
     >>> hint("temprature", ["temperature", "platt"])
     "did you mean 'temperature'?"
@@ -24,19 +33,19 @@ def hint(name: str, names: Iterable[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
 
 
-def found(kind: str, name: str, table: Mapping[str, T]) -> T:
-    """What the table has under that name."""
+def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """The entry of the table with that name; an unknown name raises with a hint."""
     if name not in table:
         raise InputError(f"unknown {kind} '{name}'; {hint(name, table)}")
     return table[name]
 
 
-def found_or_imported(kind: str, name: str, table: Mapping[str, T], own: str) -> T:
-    """What the table has under that name, or a user's own at "package.module:own"."""
+def lookup_or_import(kind: str, name: str, table: Mapping[str, T], own: str) -> T:
+    """The entry of the table with that name, or a user's own at "package.module:own"."""
     module, colon, attribute = name.partition(":")
     if name in table or not colon:
         try:
-            return found(kind, name, table)
+            return lookup(kind, name, table)
         except InputError as problem:
             raise InputError(f"{problem}. Your own is package.module:{own}".replace("?.", "?")) from problem
     try:
@@ -47,9 +56,27 @@ def found_or_imported(kind: str, name: str, table: Mapping[str, T], own: str) ->
 
 
 def check_values(kind: str, function: Callable[..., Any], values: Iterable[str]) -> None:
-    """Refuse names of values that are no hyper-parameters, which are keyword-only, of the function."""
+    """Refuse names that are not hyper-parameters (keyword-only parameters) of the function."""
     known = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for name in values:
         if name not in known:
             there = f"it has {', '.join(known)}" if known else "it has none"
             raise InputError(f"no hyper-parameter '{name}' of this {kind}; {there}")
+
+
+def needs(package: str) -> ModuleType:
+    """Import a package that an extra installs; without it, raise a line that says what to install."""
+    try:
+        return import_module(package)
+    except ImportError as problem:
+        raise InputError(missing(package)) from problem
+
+
+def missing(package: str) -> str:
+    """What to install for a package of `EXTRAS`.
+
+    >>> missing("torch")
+    "training needs torch: pip install 'assay-ml[train]'"
+    """
+    extra, purpose = EXTRAS[package]
+    return f"{purpose} {package}: pip install 'assay-ml[{extra}]'"

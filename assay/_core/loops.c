@@ -1,4 +1,12 @@
-/* Loops that numpy and torch cannot express well; `compiled.py` calls them. */
+/* Loops that numpy expresses badly; `loops.py` calls them and `plain.py` has their twins.
+ *
+ * Compiled without contraction (-ffp-contract=off), so that digits are the same on every processor and those of the
+ * twins. A function that reads labels returns the first row whose label is no class, or n; one that is given sizes it
+ * cannot work with returns -1 and touches nothing.
+ *
+ * What works on vectors is a macro, not a function: a function would be translated for the least of processors before
+ * it is inlined into the version for better ones.
+ */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,217 +21,195 @@
 #define WIDE
 #endif
 
-#define LANES 8
-#define BLOCK 128 /* rows finished together, a multiple of LANES */
-#define MOST_CLASSES 1024
-#define TERMS 32 /* that floats are added up for, before the sum goes on in double */
+#define BLOCK 128 /* rows finished together */
+#define TERMS 8   /* that are added up in the type of the scores, before the sum goes on in double */
 
-typedef float Floats __attribute__((vector_size(4 * LANES)));
-typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
-typedef float Half __attribute__((vector_size(2 * LANES)));
-typedef double Doubles __attribute__((vector_size(4 * LANES)));
+typedef float Floats __attribute__((vector_size(32)));
+typedef int32_t Ints __attribute__((vector_size(32)));
+typedef float Half __attribute__((vector_size(16)));
+typedef double Doubles __attribute__((vector_size(32)));
+typedef int64_t Longs __attribute__((vector_size(32)));
+typedef uint64_t Words __attribute__((vector_size(32)));
 
-#define ALL(x) ((Floats){x, x, x, x, x, x, x, x})
-#define HIGHER(a, b) ((Floats)(((Ints)(a) & ~((a) <= (b))) | ((Ints)(b) & ((a) <= (b))))) /* a, where it is nan */
-
-/* Adds eight floats to eight doubles. */
-#define ADD(into, x)                                                                                                   \
-    do {                                                                                                               \
-        (into)[0] += __builtin_convertvector(((Half){(x)[0], (x)[1], (x)[2], (x)[3]}), Doubles);                       \
-        (into)[1] += __builtin_convertvector(((Half){(x)[4], (x)[5], (x)[6], (x)[7]}), Doubles);                       \
-    } while (0)
+#define FLOATS(x) ((Floats){x, x, x, x, x, x, x, x})
+#define DOUBLES(x) ((Doubles){x, x, x, x})
+#define WORDS(x) ((Words){x, x, x, x})
+#define ITSELF(x) (x)
 
 /* exp(x) for -86 <= x <= 0 to 1.2e-7 of itself: 2^m e^r with |r| <= ln(2) / 2, by the coefficients of Cephes' expf. */
-#define EXP(x, into)                                                                                                   \
+#define EXP_FLOATS(into, x)                                                                                            \
     do {                                                                                                               \
-        const Floats shifted = (x) * ALL(1.44269504f) + ALL(12582912.0f); /* 1.5 2^23: rounds to an integer */         \
-        const Floats m = shifted - ALL(12582912.0f);                                                                   \
-        const Floats r = (x) - m * ALL(0.693359375f) + m * ALL(2.12194440e-4f), rr = r * r;                            \
-        const Floats third = ALL(1.3981999507e-3f) + ALL(1.9875691500e-4f) * r;                                        \
-        const Floats second = ALL(4.1665795894e-2f) + ALL(8.3334519073e-3f) * r + third * rr;                          \
-        const Floats first = ALL(5.0000001201e-1f) + ALL(1.6666665459e-1f) * r + second * rr;                          \
-        (into) = (ALL(1.0f) + r + first * rr) * (Floats)(((Ints)shifted + (127 - 0x4B400000)) << 23);                  \
+        const Floats shifted = (x) * FLOATS(1.44269504f) + FLOATS(12582912.0f); /* 1.5 2^23: rounds to an integer */   \
+        const Floats m = shifted - FLOATS(12582912.0f);                                                                \
+        const Floats r = (x) - m * FLOATS(0.693359375f) + m * FLOATS(2.12194440e-4f), rr = r * r;                      \
+        const Floats third = FLOATS(1.3981999507e-3f) + FLOATS(1.9875691500e-4f) * r;                                  \
+        const Floats second = FLOATS(4.1665795894e-2f) + FLOATS(8.3334519073e-3f) * r + third * rr;                    \
+        const Floats first = FLOATS(5.0000001201e-1f) + FLOATS(1.6666665459e-1f) * r + second * rr;                    \
+        (into) = (FLOATS(1.0f) + r + first * rr) * (Floats)(((Ints)shifted + (127 - 0x4B400000)) << 23);               \
     } while (0)
 
-/* log(x) of a normal x > 0: e ln 2 + log m with sqrt(1/2) <= m < sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)).
- * Written so that a compiler makes vectors of it.
- */
-static inline double log_of(double x)
-{
-    const uint64_t sqrt_half = 0x3FE6A09E667F3BCD, bias = 1024;
-    uint64_t bits, power;
-    double m, e;
-    memcpy(&bits, &x, sizeof x);
-    power = (bits - sqrt_half + (bias << 52)) >> 52; /* e + bias */
-    bits -= (power - bias) << 52;
-    memcpy(&m, &bits, sizeof m);
-    power += 0x4330000000000000; /* 2^52, whose lowest bits are those of an integer */
-    memcpy(&e, &power, sizeof e);
-    e -= 4503599627370496.0 + bias;
-    const double s = (m - 1) / (m + 1), q = s * s;
-    double sum = 1.0 / 21;
-    sum = sum * q + 1.0 / 19;
-    sum = sum * q + 1.0 / 17;
-    sum = sum * q + 1.0 / 15;
-    sum = sum * q + 1.0 / 13;
-    sum = sum * q + 1.0 / 11;
-    sum = sum * q + 1.0 / 9;
-    sum = sum * q + 1.0 / 7;
-    sum = sum * q + 1.0 / 5;
-    sum = sum * q + 1.0 / 3;
-    return e * 0.6931471805599453 + (2 * s + 2 * s * q * sum);
-}
-
 /* exp(x) for -700 <= x <= 700 in the same way, with as many terms of Taylor's series as |r| <= ln(2) / 2 needs. */
+#define EXP_OF(TYPE, BITS, ALL, into, x)                                                                               \
+    do {                                                                                                               \
+        const TYPE shifted = (x) * ALL(1.4426950408889634) + ALL(6755399441055744.0); /* 1.5 2^52 */                   \
+        const TYPE m = shifted - ALL(6755399441055744.0);                                                              \
+        const TYPE r = (x) - m * ALL(0.693147180369123816490) - m * ALL(1.90821492927058770002e-10);                   \
+        TYPE power, sum = ALL(1.0 / 6227020800);                                                                       \
+        BITS bits;                                                                                                     \
+        sum = sum * r + ALL(1.0 / 479001600);                                                                          \
+        sum = sum * r + ALL(1.0 / 39916800);                                                                           \
+        sum = sum * r + ALL(1.0 / 3628800);                                                                            \
+        sum = sum * r + ALL(1.0 / 362880);                                                                             \
+        sum = sum * r + ALL(1.0 / 40320);                                                                              \
+        sum = sum * r + ALL(1.0 / 5040);                                                                               \
+        sum = sum * r + ALL(1.0 / 720);                                                                                \
+        sum = sum * r + ALL(1.0 / 120);                                                                                \
+        sum = sum * r + ALL(1.0 / 24);                                                                                 \
+        sum = sum * r + ALL(1.0 / 6);                                                                                  \
+        sum = sum * r + ALL(1.0 / 2);                                                                                  \
+        memcpy(&bits, &shifted, sizeof bits);                                                                          \
+        bits = (bits + 1023) << 52;                                                                                    \
+        memcpy(&power, &bits, sizeof power);                                                                           \
+        (into) = (sum * r * r + r + ALL(1.0)) * power;                                                                 \
+    } while (0)
+#define EXP_DOUBLES(into, x) EXP_OF(Doubles, Words, DOUBLES, into, x)
+
+/* log(x) of a normal x > 0: e ln 2 + log m with sqrt(1/2) <= m < sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)). */
+#define LOG_OF(TYPE, BITS, ALL, MANY, into, x)                                                                         \
+    do {                                                                                                               \
+        const TYPE given = (x);                                                                                        \
+        BITS bits, power;                                                                                              \
+        TYPE m, e, sum = ALL(1.0 / 21);                                                                                \
+        memcpy(&bits, &given, sizeof bits);                                                                            \
+        power = (bits - MANY(0x3FE6A09E667F3BCDu) + MANY((uint64_t)1024 << 52)) >> 52; /* e + 1024 */                  \
+        bits -= (power - MANY((uint64_t)1024)) << 52;                                                                  \
+        memcpy(&m, &bits, sizeof m);                                                                                   \
+        power += MANY(0x4330000000000000u); /* 2^52, whose lowest bits are those of an integer */                      \
+        memcpy(&e, &power, sizeof e);                                                                                  \
+        e -= ALL(4503599627370496.0 + 1024);                                                                           \
+        const TYPE s = (m - ALL(1.0)) / (m + ALL(1.0)), q = s * s;                                                     \
+        sum = sum * q + ALL(1.0 / 19);                                                                                 \
+        sum = sum * q + ALL(1.0 / 17);                                                                                 \
+        sum = sum * q + ALL(1.0 / 15);                                                                                 \
+        sum = sum * q + ALL(1.0 / 13);                                                                                 \
+        sum = sum * q + ALL(1.0 / 11);                                                                                 \
+        sum = sum * q + ALL(1.0 / 9);                                                                                  \
+        sum = sum * q + ALL(1.0 / 7);                                                                                  \
+        sum = sum * q + ALL(1.0 / 5);                                                                                  \
+        sum = sum * q + ALL(1.0 / 3);                                                                                  \
+        (into) = e * ALL(0.6931471805599453) + (ALL(2.0) * s + ALL(2.0) * s * q * sum);                                \
+    } while (0)
+#define LOG_DOUBLES(into, x) LOG_OF(Doubles, Words, DOUBLES, WORDS, into, x)
+
+/* In scalars, so that a compiler makes vectors of a loop over them. */
 static inline double exp_of(double x)
 {
-    const double round = 6755399441055744.0; /* 1.5 2^52 */
-    const double shifted = x * 1.4426950408889634 + round, m = shifted - round;
-    const double r = x - m * 0.693147180369123816490 - m * 1.90821492927058770002e-10; /* ln 2 in two parts */
-    double sum = 1.0 / 6227020800, power;
-    uint64_t bits;
-    sum = sum * r + 1.0 / 479001600;
-    sum = sum * r + 1.0 / 39916800;
-    sum = sum * r + 1.0 / 3628800;
-    sum = sum * r + 1.0 / 362880;
-    sum = sum * r + 1.0 / 40320;
-    sum = sum * r + 1.0 / 5040;
-    sum = sum * r + 1.0 / 720;
-    sum = sum * r + 1.0 / 120;
-    sum = sum * r + 1.0 / 24;
-    sum = sum * r + 1.0 / 6;
-    sum = sum * r + 1.0 / 2;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 1023) << 52;
-    memcpy(&power, &bits, sizeof power);
-    return (sum * r * r + r + 1) * power;
+    double found;
+    EXP_OF(double, uint64_t, ITSELF, found, x);
+    return found;
 }
 
-/* Is one of eight floats above the threshold? */
-static inline bool any_above(const float *x, float threshold)
+static inline double log_of(double x)
 {
-    Floats values;
-    uint64_t mask[LANES / 2];
-    memcpy(&values, x, sizeof values);
-    const Ints above = values > ALL(threshold);
-    memcpy(mask, &above, sizeof mask);
-    return mask[0] | mask[1] | mask[2] | mask[3];
+    double found;
+    LOG_OF(double, uint64_t, ITSELF, ITSELF, found, x);
+    return found;
 }
 
-/* Confidence, NLL, Brier, entropy (rows of `columns`, `stride` apart) and correctness of n rows of k logits.
- * `probabilities`, where given, receives them, [n, k]. Returns the first row whose label is no class, or n.
- */
-WIDE int64_t assay_reduce_logits(const float *scores, const int64_t *labels, int64_t n, int64_t k, double *columns,
-                              int64_t stride, bool *correct, float *probabilities)
+/* Of any x: -inf at 0, nan below. Not that of libm, which differs from one to the next. */
+static inline double any_log(double x)
 {
-    Floats z[MOST_CLASSES];
-    double total[BLOCK], moment[BLOCK], squares[BLOCK], label_below[BLOCK], label_weight[BLOCK];
-
-    for (int64_t start = 0; start < n; start += BLOCK) {
-        const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
-        for (int64_t at = 0; at < rows; at += LANES) {
-            const float *row[LANES];
-            for (int i = 0; i < LANES; i++) /* past the end the last row again */
-                row[i] = scores + k * (start + (at + i < rows ? at + i : rows - 1));
-            Floats top = ALL(-INFINITY);
-            for (int64_t j = 0; j < k; j++) {
-                z[j] = (Floats){row[0][j], row[1][j], row[2][j], row[3][j], row[4][j], row[5][j], row[6][j], row[7][j]};
-                top = HIGHER(z[j], top);
-            }
-            Doubles totals[2] = {0}, moments[2] = {0}, sums[2] = {0};
-            Ints tops = {0};
-            for (int64_t from = 0; from < k; from += TERMS) {
-                const int64_t to = k - from < TERMS ? k : from + TERMS;
-                Floats some_moments = ALL(0.0f), some_sums = ALL(0.0f);
-                for (int64_t j = from; j < to; j++) {
-                    const Floats below = HIGHER(z[j] - top, ALL(-86.0f));
-                    const Ints at_top = below >= ALL(0.0f);
-                    Floats weight;
-                    EXP(below, weight);
-                    z[j] = weight = (Floats)((Ints)weight & ~(below <= ALL(-86.0f)));
-                    some_moments += below * weight;
-                    /* Squares too small to count would be denormal, and slow. */
-                    const Floats large = (Floats)((Ints)weight & ~(below <= ALL(-43.0f)));
-                    some_sums += large * large;
-                    /* The highest are counted apart: what is small is not lost beside 1, in whatever order it comes, so
-                     * that a confidence near 1 keeps its distance from 1, and saturated rows their order. */
-                    tops -= at_top;
-                    const Floats rest = (Floats)((Ints)weight & ~at_top);
-                    ADD(totals, rest);
-                }
-                ADD(moments, some_moments);
-                ADD(sums, some_sums);
-            }
-            const Floats n_tops = __builtin_convertvector(tops, Floats);
-            ADD(totals, n_tops);
-            memcpy(total + at, totals, sizeof totals);
-            memcpy(moment + at, moments, sizeof moments);
-            memcpy(squares + at, sums, sizeof sums);
-            for (int64_t i = 0; i < LANES && at + i < rows; i++) {
-                const int64_t label = labels[start + at + i];
-                if (label < 0 || label >= k)
-                    return start + at + i;
-                label_below[at + i] = (double)row[i][label] - top[i];
-                label_weight[at + i] = z[label][i];
-                bool right = row[i][label] == top[i];
-                if (squares[at + i] >= 2) /* of classes tied at the top the first is the answer */
-                    for (int64_t j = 0; j < label; j++)
-                        right = right && row[i][j] != top[i];
-                correct[start + at + i] = right;
-            }
-            for (int64_t i = 0; probabilities && i < LANES && at + i < rows; i++) {
-                const float confidence = (float)(1 / total[at + i]);
-                for (int64_t j = 0; j < k; j++)
-                    probabilities[(start + at + i) * k + j] = z[j][i] * confidence;
-            }
-        }
-        double *confidence = columns + start, *nll = confidence + stride, *brier = nll + stride,
-               *entropy = brier + stride;
-        for (int64_t i = 0; i < rows; i++) {
-            const double c = 1 / total[i], log_total = log_of(total[i]);
-            const double squared = (squares[i] * c - 2 * label_weight[i]) * c + 1;
-            confidence[i] = c;
-            nll[i] = log_total - label_below[i];
-            brier[i] = squared < 0 ? 0 : squared;
-            entropy[i] = log_total - moment[i] * c;
-        }
-    }
-    return n;
+    if (x >= 2.2250738585072014e-308)
+        return log_of(x);
+    return x > 0 ? log_of(x * 18014398509481984.0) - 54 * 0.6931471805599453 : x == 0 ? -INFINITY : NAN;
 }
 
-/* Adds n rows of probabilities to the sums of k classes: in `columns` [2, k] of each class all probabilities, and how
- * often it was the label; in `binned` [3, k, bins] of each class and bin how many probabilities above the threshold,
- * their sum, and how many of them the label's. Bin b ends with `upper[b]`. Returns as `assay_reduce_logits` does.
- */
-WIDE int64_t assay_tally(const float *probabilities, const int64_t *labels, int64_t n, int64_t k, const double *upper,
-                      int64_t bins, float threshold, double *columns, double *binned)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const float *p = probabilities + i * k;
-        if (labels[i] < 0 || labels[i] >= k)
-            return i;
-        columns[k + labels[i]]++;
-        for (int64_t j = 0; j < k; j++)
-            columns[j] += p[j];
-        for (int64_t start = 0; start < k; start += LANES) {
-            const int64_t stop = k - start < LANES ? k : start + LANES;
-            if (stop - start == LANES && !any_above(p + start, threshold))
-                continue;
-            for (int64_t j = start; j < stop; j++) {
-                if (!(p[j] > threshold))
-                    continue;
-                int64_t b = (int64_t)(p[j] * (double)bins);
-                b = b < bins ? b : bins - 1;
-                b -= b && p[j] <= upper[b - 1]; /* on an edge */
-                double *cell = binned + j * bins + b;
-                cell[0] += 1;
-                cell[k * bins] += p[j];
-                cell[2 * k * bins] += labels[i] == j;
-            }
-        }
-    }
-    return n;
-}
+/* The sums of k classes that a row of probabilities is added to. */
+typedef struct {
+    const double *upper; /* [bins] right edges */
+    int64_t bins;
+    double threshold;
+    double *mass;   /* [k, 4] all probabilities of a class, in four sums side by side */
+    double *labels; /* [k] how often it was the label */
+    double *binned; /* [3, k, bins] probabilities above the threshold: their number, sum, and how many the label's */
+} Classes;
+
+/* As many scores of as many rows as a vector holds, from place j on, class by class. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (Ints){__VA_ARGS__})
+#endif
+#define TURN_FLOATS(to, row, j)                                                                                        \
+    do {                                                                                                               \
+        Floats r0, r1, r2, r3, r4, r5, r6, r7;                                                                         \
+        memcpy(&r0, (row)[0] + (j), sizeof r0);                                                                        \
+        memcpy(&r1, (row)[1] + (j), sizeof r1);                                                                        \
+        memcpy(&r2, (row)[2] + (j), sizeof r2);                                                                        \
+        memcpy(&r3, (row)[3] + (j), sizeof r3);                                                                        \
+        memcpy(&r4, (row)[4] + (j), sizeof r4);                                                                        \
+        memcpy(&r5, (row)[5] + (j), sizeof r5);                                                                        \
+        memcpy(&r6, (row)[6] + (j), sizeof r6);                                                                        \
+        memcpy(&r7, (row)[7] + (j), sizeof r7);                                                                        \
+        const Floats p0 = PICK(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), p1 = PICK(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15);       \
+        const Floats p2 = PICK(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13), p3 = PICK(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);       \
+        const Floats p4 = PICK(r4, r5, 0, 8, 1, 9, 4, 12, 5, 13), p5 = PICK(r4, r5, 2, 10, 3, 11, 6, 14, 7, 15);       \
+        const Floats p6 = PICK(r6, r7, 0, 8, 1, 9, 4, 12, 5, 13), p7 = PICK(r6, r7, 2, 10, 3, 11, 6, 14, 7, 15);       \
+        const Floats q0 = PICK(p0, p2, 0, 1, 8, 9, 4, 5, 12, 13), q1 = PICK(p0, p2, 2, 3, 10, 11, 6, 7, 14, 15);       \
+        const Floats q2 = PICK(p1, p3, 0, 1, 8, 9, 4, 5, 12, 13), q3 = PICK(p1, p3, 2, 3, 10, 11, 6, 7, 14, 15);       \
+        const Floats q4 = PICK(p4, p6, 0, 1, 8, 9, 4, 5, 12, 13), q5 = PICK(p4, p6, 2, 3, 10, 11, 6, 7, 14, 15);       \
+        const Floats q6 = PICK(p5, p7, 0, 1, 8, 9, 4, 5, 12, 13), q7 = PICK(p5, p7, 2, 3, 10, 11, 6, 7, 14, 15);       \
+        (to)[0] = PICK(q0, q4, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
+        (to)[1] = PICK(q1, q5, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
+        (to)[2] = PICK(q2, q6, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
+        (to)[3] = PICK(q3, q7, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
+        (to)[4] = PICK(q0, q4, 4, 5, 6, 7, 12, 13, 14, 15);                                                            \
+        (to)[5] = PICK(q1, q5, 4, 5, 6, 7, 12, 13, 14, 15);                                                            \
+        (to)[6] = PICK(q2, q6, 4, 5, 6, 7, 12, 13, 14, 15);                                                            \
+        (to)[7] = PICK(q3, q7, 4, 5, 6, 7, 12, 13, 14, 15);                                                            \
+    } while (0)
+#define TURN_DOUBLES(to, row, j)                                                                                       \
+    do {                                                                                                               \
+        Doubles r0, r1, r2, r3;                                                                                        \
+        memcpy(&r0, (row)[0] + (j), sizeof r0);                                                                        \
+        memcpy(&r1, (row)[1] + (j), sizeof r1);                                                                        \
+        memcpy(&r2, (row)[2] + (j), sizeof r2);                                                                        \
+        memcpy(&r3, (row)[3] + (j), sizeof r3);                                                                        \
+        (to)[0] = (Doubles){r0[0], r1[0], r2[0], r3[0]};                                                               \
+        (to)[1] = (Doubles){r0[1], r1[1], r2[1], r3[1]};                                                               \
+        (to)[2] = (Doubles){r0[2], r1[2], r2[2], r3[2]};                                                               \
+        (to)[3] = (Doubles){r0[3], r1[3], r2[3], r3[3]};                                                               \
+    } while (0)
+
+#define REAL float
+#define LANES 8
+#define VEC Floats
+#define MASK Ints
+#define ALL FLOATS
+#define EXP EXP_FLOATS
+#define TURN TURN_FLOATS
+#define LEAST -86.0f
+#define HALVES 2
+#define WIDEN(into, x)                                                                                                 \
+    do {                                                                                                               \
+        (into)[0] = __builtin_convertvector(((Half){(x)[0], (x)[1], (x)[2], (x)[3]}), Doubles);                        \
+        (into)[1] = __builtin_convertvector(((Half){(x)[4], (x)[5], (x)[6], (x)[7]}), Doubles);                        \
+    } while (0)
+#define NAME(x) x##_float
+#include "rows.h"
+
+#define REAL double
+#define LANES 4
+#define VEC Doubles
+#define MASK Longs
+#define ALL DOUBLES
+#define EXP EXP_DOUBLES
+#define TURN TURN_DOUBLES
+#define LEAST -700.0
+#define HALVES 1
+#define WIDEN(into, x) ((into)[0] = (x))
+#define NAME(x) x##_double
+#include "rows.h"
 
 /* A ranking from n negated scores in ascending order, and the m among them that were errors: the distinct scores, how
  * many samples have at least each, and how many errors; `kept` and `wrong` begin with 0. Returns how many are distinct.
@@ -245,11 +231,29 @@ int64_t assay_runs(const double *values, int64_t n, const double *errors, int64_
     return t;
 }
 
-/* From a ranking's scores [t] and cumulative counts [t + 1]: right answers among the kept, and how many their confidence
- * claims [t + 1]; samples, errors and right answers at each score [t].
+/* Adds n samples to bins of equal width in [0, 1], of which b ends with upper[b]: rows of `out` [3, bins] are how many
+ * there are, the sum of their confidence, and that of their hits.
  */
-WIDE void assay_spread(const double *restrict score, const double *restrict kept, const double *restrict wrong, int64_t t,
-                       double *restrict right, double *restrict claimed, double *restrict size,
+void assay_width_bins(const double *confidence, const bool *correct, int64_t n, const double *upper, int64_t bins,
+                      double *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double c = confidence[i];
+        int64_t b = c >= 1 ? bins - 1 : c > 0 ? (int64_t)(c * (double)bins) : 0;
+        b = b < bins ? b : bins - 1;
+        b -= b && c <= upper[b - 1]; /* on an edge */
+        b += b < bins - 1 && c > upper[b];
+        out[b] += 1;
+        out[bins + b] += c;
+        out[2 * bins + b] += correct[i];
+    }
+}
+
+/* From a ranking's scores [t] and cumulative counts [t + 1]: right answers among those accepted, and how many their
+ * confidence claims [t + 1]; samples, errors and right answers at each score [t].
+ */
+WIDE void assay_spread(const double *restrict score, const double *restrict kept, const double *restrict wrong,
+                       int64_t t, double *restrict right, double *restrict claimed, double *restrict size,
                        double *restrict misses, double *restrict hits)
 {
     double sum = right[0] = claimed[0] = 0;
@@ -275,24 +279,6 @@ double assay_risks(const double *kept, const double *wrong, int64_t t)
         for (double j = 1; j < size; j++)
             sum += (wrong[i] + j * misses / size) / (kept[i] + j);
     }
-    return sum;
-}
-
-/* sum of hits log c + misses log(1 - c) over descending scores between the least normal number and 1. */
-WIDE double assay_log_likelihood(const double *score, const double *hits, const double *misses, int64_t t)
-{
-    double sums[BLOCK] = {0}, sum = 0;
-    for (int64_t start = 0; start < t; start += BLOCK) {
-        const int64_t rows = t - start < BLOCK ? t - start : BLOCK;
-        const double *c = score + start, *right = hits + start, *wrong = misses + start;
-        for (int64_t i = 0; i < rows; i++) /* one logarithm each, for few scores have both */
-            sums[i] += (right[i] > 0 ? right[i] : wrong[i]) * log_of(right[i] > 0 ? c[i] : 1 - c[i]);
-        for (int64_t i = 0; i < rows; i++)
-            if (right[i] > 0 && wrong[i] > 0)
-                sum += wrong[i] * log(1 - c[i]);
-    }
-    for (int64_t i = 0; i < BLOCK; i++)
-        sum += sums[i];
     return sum;
 }
 

@@ -1,52 +1,65 @@
-"""Loops that numpy and torch cannot express well, in C (`loops.c`), compiled when the package is installed.
+"""Loops that numpy expresses badly, in C (`loops.c`), with a plain twin of each (`plain.py`).
 
-Where no C compiler was found then, `AVAILABLE` is false, and the callers do the same in numpy and torch. The library is
-named after the digest of its source, so that none but that of this very source is ever loaded.
+The library is compiled when the package is installed. Where there is none, or ASSAY_PURE=1 is set, the twins do the
+same; digits agree to 1e-12. C works without Python's lock, so rows are cut into parts that run on `n_threads()`
+threads; the parts depend on the shape alone, and so do the results.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
-from ctypes import CDLL, c_char, c_double, c_float, c_int64, c_void_p
-from hashlib import sha256
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from ctypes import CDLL, Structure, addressof, c_char, c_double, c_int64, c_void_p
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from assay._core.arrays import InputError
+from assay._core import plain
+from assay._core.arrays import Array, Floats, InputError, Labels, Mask, single
+from assay._core.library import library
+from assay._core.plain import ClassSums
 
-Floats = NDArray[np.float64]
-MOST_CLASSES = 1024
+LANES = 8  # rows that C works on side by side, at most
+PART = 2**18  # elements of the least part that is worth a thread of its own
+MOST_PARTS = 16
+ROOM = 2**22  # numbers that the classwise sums of all parts may take together
 
 
 def _load() -> CDLL | None:
-    source = Path(__file__).with_name("loops.c")
+    if os.environ.get("ASSAY_PURE") == "1":
+        return None
     try:
-        library = source.with_name(f"loops-{sha256(source.read_bytes()).hexdigest()[:12]}.so")
+        file = library(Path(__file__).parent)
     except OSError:  # in an archive, or without its sources
         return None
-    if not library.exists():
+    if not file.exists():
         return None
     try:
-        return _typed(CDLL(str(library)))
+        return _typed(CDLL(str(file)))
     except (OSError, AttributeError) as error:
-        warnings.warn(f"the compiled loops are not used, for {library} cannot be loaded: {error}", stacklevel=2)
+        warnings.warn(f"the compiled loops are not used, for {file} cannot be loaded: {error}", stacklevel=2)
         return None
 
 
 def _typed(c: CDLL) -> CDLL:
     """What each function takes and returns; an address is an array's, or none."""
     p, n, x = c_void_p, c_int64, c_double
-    c.assay_reduce_logits.argtypes, c.assay_reduce_logits.restype = (p, p, n, n, p, n, p, p), n
-    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, p, n, c_float, p, p), n
+    for kind in ("float", "double"):
+        for rows in ("logits", "probabilities"):
+            function = getattr(c, f"assay_{rows}_{kind}")
+            function.argtypes, function.restype = (p, p, n, n, p, n, p, p, p), n
+        moments, confidence = getattr(c, f"assay_moments_{kind}"), getattr(c, f"assay_confidence_{kind}")
+        moments.argtypes, moments.restype = (p, p, n, n, x, p, p), n
+        confidence.argtypes, confidence.restype = (p, n, n, x, p, p), n
     c.assay_runs.argtypes, c.assay_runs.restype = (p, n, p, n, p, p, p), n
+    c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_spread.argtypes, c.assay_spread.restype = (p, p, p, n, p, p, p, p, p), None
     c.assay_risks.argtypes, c.assay_risks.restype = (p, p, n), x
-    c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
     c.assay_sweep.argtypes, c.assay_sweep.restype = (p, p, n, n, n), n
@@ -57,85 +70,234 @@ _c: Any = _load()
 AVAILABLE = _c is not None
 _at: Any = (c_char * 0).from_buffer  # the address of an array, several times as fast as its `ctypes`
 
-
-def takes(logits: Tensor) -> bool:
-    """Not too many classes, in single precision or less and in the CPU's memory: what `reduce_logits` is for."""
-    fits = logits.shape[1] <= MOST_CLASSES
-    return AVAILABLE and fits and logits.element_size() <= 4 and logits.device.type == "cpu"
+_threads: int | None = None
 
 
-def reduce_logits(
-    logits: Tensor, labels: Tensor, columns: Floats, correct: NDArray[np.bool_], *, keep: bool
-) -> Tensor | None:
-    """Write confidence, NLL, Brier, entropy [4, m] and correctness [m]; `keep` returns the probabilities, [m, k]."""
-    z, y = logits.float().contiguous(), _indices(labels, len(logits))
-    p = torch.empty_like(z) if keep else None
-    stride = columns.strides[0] // columns.itemsize
-    into = _at(columns[0]), stride, _at(correct), None if p is None else p.data_ptr()
-    _refuse(_c.assay_reduce_logits(z.data_ptr(), y.data_ptr(), *z.shape, *into), y)
-    return p
+def n_threads() -> int:
+    """As many as `threads` says, else OMP_NUM_THREADS, else the cores there are."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return _threads or (int(said) if said.isdecimal() and int(said) else os.cpu_count() or 1)
 
 
-def tally(
-    probabilities: Tensor, labels: Tensor, upper: Tensor, threshold: float, columns: Tensor, binned: Tensor
+@contextmanager
+def threads(n: int | None) -> Iterator[None]:
+    """Work on `n` threads inside the block; none leaves it as it is."""
+    global _threads
+    if n is not None and n < 1:
+        raise InputError(f"threads must be at least 1, got {n}")
+    before, _threads = _threads, n or _threads
+    try:
+        yield
+    finally:
+        _threads = before
+
+
+class _Classes(Structure):
+    """`ClassSums` as C reads them."""
+
+    _fields_ = (
+        ("upper", c_void_p),
+        ("bins", c_int64),
+        ("threshold", c_double),
+        ("mass", c_void_p),
+        ("labels", c_void_p),
+        ("binned", c_void_p),
+    )
+
+
+def reduce(values: Array, labels: Labels, *, normalized: bool, sums: ClassSums | None = None) -> tuple[Floats, Mask]:
+    """Confidence, NLL, Brier, entropy [4, n] and correctness [n] of logits, or of probabilities where `normalized`.
+
+    Of classes tied for the highest score the first is the answer. `sums` are filled on the way.
+    """
+    (n, k), labels = values.shape, _matching(values, labels)
+    if sums is not None and sums.binned.shape != (3, k, len(sums.upper)):
+        raise InputError(f"sums of {len(sums.labels)} classes but {k} columns of predictions")
+    columns, correct = np.empty((4, n)), np.empty(n, dtype=np.bool_)
+    call = _reduce if AVAILABLE else plain.reduce
+    room = 0 if sums is None else sums.mass.size + sums.binned.size
+
+    def part(rows: slice, own: ClassSums | None) -> None:
+        call(values[rows], labels[rows], normalized, columns[:, rows], correct[rows], own)
+
+    _in_parts(n, k, part, sums, room)
+    return columns, correct
+
+
+def moments(logits: Array, labels: Labels, b: float) -> Floats:
+    """Of softmax(b z): the mean NLL and its first three derivatives by b, [4]."""
+    (n, k), labels = logits.shape, _matching(logits, labels)
+    found: dict[int, Floats] = {}
+
+    def part(rows: slice, _: None) -> None:
+        found[rows.start] = (_moments if AVAILABLE else plain.moments)(logits[rows], labels[rows], b)
+
+    _in_parts(n, k, part, None, 0)
+    mean: Floats = sum((found[start] for start in sorted(found)), np.zeros(4)) / n
+    return mean
+
+
+def confidence_at(logits: Array, b: float, out: Floats) -> None:
+    """The highest probability of softmax(b z) of each row, [n]."""
+    n, k = logits.shape
+
+    def part(rows: slice, _: None) -> None:
+        (_confidence if AVAILABLE else plain.confidence)(logits[rows], b, out[rows])
+
+    _in_parts(n, k, part, None, 0)
+
+
+def _matching(values: Array, labels: Labels) -> Labels:
+    """Labels as C reads them, as many as rows."""
+    if len(labels) != len(values):
+        raise InputError(f"{len(values)} rows of predictions but {len(labels)} labels")
+    return np.ascontiguousarray(labels, dtype=np.int64)
+
+
+def _in_parts(n: int, k: int, work: Callable[[slice, Any], None], sums: ClassSums | None, room: int) -> None:
+    """Work on parts of the rows, on as many threads as there are; sums of the parts are added up in their order."""
+    count = max(min(n * k // PART, MOST_PARTS, ROOM // max(room, 1)), 1)
+    ends = [LANES * (n * i // (count * LANES)) for i in range(count)] + [n]
+    parts = [slice(start, stop) for start, stop in pairwise(ends)]
+    if count == 1:
+        work(parts[0], sums)
+        return
+    own = [None if sums is None else sums.alike() for _ in parts]
+    if n_threads() == 1:
+        for rows, some in zip(parts, own, strict=True):
+            work(rows, some)
+    else:
+        with ThreadPoolExecutor(min(n_threads(), count)) as pool:
+            list(pool.map(work, parts, own))
+    for some in own:
+        if sums is not None and some is not None:
+            sums += some
+
+
+def _scores(values: Array) -> tuple[Array, str]:
+    """Scores as C reads them, and what it calls their type; half precision becomes single."""
+    x = np.ascontiguousarray(single(values))
+    return x, "float" if x.dtype == np.float32 else "double"
+
+
+def _scratch(x: Array) -> tuple[int, Array]:
+    """Room for LANES rows, at an address that vectors like, and the array that holds it."""
+    room = np.empty(LANES * x.shape[1] + 16, dtype=x.dtype)
+    address = room.ctypes.data
+    return address + -address % 64, room
+
+
+def _reduce(
+    values: Array, labels: Labels, normalized: bool, columns: Floats, correct: Mask, sums: ClassSums | None
 ) -> None:
-    """Add rows of probabilities to the sums of each class [2, k], and above the threshold of each bin [3, k b]."""
-    p, y = probabilities.contiguous(), _indices(labels, len(probabilities))
-    bins = upper.data_ptr(), len(upper), threshold
-    _refuse(_c.assay_tally(p.data_ptr(), y.data_ptr(), *p.shape, *bins, columns.data_ptr(), binned.data_ptr()), y)
+    x, kind = _scores(values)
+    y = _checked(labels, np.int64, len(x))
+    scratch, _room = _scratch(x)
+    classes = None if sums is None else _Classes(*_classes(sums))
+    function = getattr(_c, f"assay_{'probabilities' if normalized else 'logits'}_{kind}")
+    stride = columns.strides[0] // columns.itemsize
+    into = columns.ctypes.data, stride, correct.ctypes.data, scratch, None if classes is None else addressof(classes)
+    _refuse(function(x.ctypes.data, y.ctypes.data, *x.shape, *into), y)
 
 
-def _indices(labels: Tensor, n: int) -> Tensor:
-    """Labels as the library reads them."""
-    if len(labels) != n:
-        raise InputError(f"{n} rows of predictions but {len(labels)} labels")
-    return labels.long().contiguous()
+def _classes(sums: ClassSums) -> tuple[object, ...]:
+    b, k = len(sums.upper), len(sums.labels)
+    sizes = ((sums.upper, b), (sums.mass, 4 * k), (sums.labels, k), (sums.binned, 3 * k * b))
+    upper, *rest = (_checked(x.reshape(-1), np.float64, size).ctypes.data for x, size in sizes)
+    return upper, b, sums.threshold, *rest
 
 
-def _refuse(row: int, labels: Tensor) -> None:
+def _moments(logits: Array, labels: Labels, b: float) -> Floats:
+    x, kind = _scores(logits)
+    y = _checked(labels, np.int64, len(x))
+    scratch, _room = _scratch(x)
+    sums = np.zeros(4)
+    function = getattr(_c, f"assay_moments_{kind}")
+    _refuse(function(x.ctypes.data, y.ctypes.data, *x.shape, b, scratch, sums.ctypes.data), y)
+    return sums
+
+
+def _confidence(logits: Array, b: float, out: Floats) -> None:
+    x, kind = _scores(logits)
+    scratch, _room = _scratch(x)
+    into = _checked(out, np.float64, len(x)).ctypes.data
+    getattr(_c, f"assay_confidence_{kind}")(x.ctypes.data, *x.shape, b, scratch, into)
+
+
+def _checked(x: Array, dtype: Any, size: int) -> Array:
+    """An array that C may read or write: of this type and size, in one piece."""
+    if x.dtype != dtype or x.shape != (size,) or not x.flags.c_contiguous:
+        raise InputError(f"an array of {size} {np.dtype(dtype)} in one piece is needed, got {x.dtype} {list(x.shape)}")
+    return x
+
+
+def _refuse(row: int, labels: Labels) -> None:
     """Raise on the row at which the library stopped, unless it is the end."""
-    if row < len(labels):
+    if row != len(labels):
         raise InputError(f"row {row}: label {int(labels[row])} is no class")
+
+
+def _columns(length: int, *columns: Floats) -> list[Any]:
+    """What C takes for columns of this many doubles."""
+    return [_at(_checked(column, np.float64, length)) for column in columns]
 
 
 def runs(negated: Floats, errors: Floats) -> tuple[Floats, Floats, Floats]:
     """A ranking's three columns from ascending negated scores, and those of them that were errors."""
-    n = len(negated)
+    if not AVAILABLE:
+        return plain.runs(negated, errors)
+    n, m = len(negated), len(errors)
     score, kept, wrong = np.empty(n), np.empty(n + 1), np.empty(n + 1)
-    t = _c.assay_runs(_at(negated), n, _at(errors), len(errors), _at(score), _at(kept), _at(wrong))
+    t = _c.assay_runs(*_columns(n, negated), n, *_columns(m, errors), m, _at(score), _at(kept), _at(wrong))
     return score[:t], kept[: t + 1], wrong[: t + 1]
+
+
+def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
+    """Of a ranking: right answers and claims among those accepted [t + 1]; size, errors and hits at each score [t]."""
+    if not AVAILABLE:
+        return plain.spread(score, kept, wrong)
+    t = len(score)
+    right, claimed, size, misses, hits = np.empty(t + 1), np.empty(t + 1), np.empty(t), np.empty(t), np.empty(t)
+    into = _at(right), _at(claimed), _at(size), _at(misses), _at(hits)
+    _c.assay_spread(*_columns(t, score), *_columns(t + 1, kept, wrong), t, *into)
+    return right, claimed, size, misses, hits
+
+
+def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
+    """Of bins of equal width that end with `upper`: how many samples, the sum of their confidence and of their hits."""
+    if not AVAILABLE:
+        return plain.width_bins(confidence, correct, upper)
+    n, bins, out = len(confidence), len(upper), np.zeros((3, len(upper)))
+    c, hits = np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
+    addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
+    _c.assay_width_bins(*addresses, n, *_columns(bins, upper), bins, _at(out))
+    return out
 
 
 def risks(kept: Floats, wrong: Floats) -> float:
     """Sum over k of the error rate to expect among the k most confident of a ranking, where ties come in any order."""
-    return float(_c.assay_risks(_at(kept), _at(wrong), len(kept) - 1))
+    if not AVAILABLE:
+        return plain.risks(kept, wrong)
+    return float(_c.assay_risks(*_columns(len(kept), kept, wrong), len(kept) - 1))
 
 
-def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
-    """Of a ranking: right answers and claims among the kept [t + 1]; size, errors and right answers of a score [t]."""
-    t = len(score)
-    right, claimed, size, misses, hits = np.empty(t + 1), np.empty(t + 1), np.empty(t), np.empty(t), np.empty(t)
-    into = _at(right), _at(claimed), _at(size), _at(misses), _at(hits)
-    _c.assay_spread(_at(score), _at(kept), _at(wrong), t, *into)
-    return right, claimed, size, misses, hits
-
-
-def majorant(x: Floats, y: Floats) -> NDArray[np.int64]:
+def majorant(x: Floats, y: Floats) -> Labels:
     """Corners of the least concave function above the points, x rising: their indices, the two ends among them."""
+    if not AVAILABLE or len(x) < 2:
+        return plain.majorant(x, y)
     corner = np.empty(len(x), dtype=np.int64)
-    return corner[: _c.assay_majorant(_at(x), _at(y), len(x), _at(corner))]
+    return corner[: _c.assay_majorant(*_columns(len(x), x, y), len(x), _at(corner))]
 
 
 def laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
     """sum_ij d_i d_j exp(-|c_i - c_j| / width) over samples in descending order of c, with d = correct - c."""
-    return float(_c.assay_laplacian(_at(score), _at(size), _at(hits), len(score), width))
-
-
-def log_likelihood(score: Floats, hits: Floats, misses: Floats) -> float:
-    """sum of hits log c + misses log(1 - c) over descending scores c, the least of them a normal number."""
-    return float(_c.assay_log_likelihood(_at(score), _at(hits), _at(misses), len(score)))
+    if not AVAILABLE:
+        return plain.laplacian(score, size, hits, width)
+    return float(_c.assay_laplacian(*_columns(len(score), score, size, hits), len(score), width))
 
 
 def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:
     """The most bins, tried from `first` to `last`, up to which accuracies of equal-mass bins are all in order."""
-    return int(_c.assay_sweep(_at(kept), _at(right), len(kept) - 1, first, last))
+    if not AVAILABLE:
+        return plain.sweep(kept, right, first, last)
+    return int(_c.assay_sweep(*_columns(len(kept), kept, right), len(kept) - 1, first, last))

@@ -1,18 +1,14 @@
-"""Post-hoc calibrators, one paper a file: each takes held-out predictions and returns a fitted map."""
+"""Post-hoc calibrators: each takes held-out predictions and returns a fitted map."""
 
 from collections.abc import Callable
 
 from assay.calibrators._auto import auto
-from assay.calibrators._cross import cross_validated, rows_digest, shared_rows
+from assay.calibrators._cross import cross_validated
 from assay.calibrators._ensemble import ensemble_temperature
-from assay.calibrators._histogram import histogram, histogram_mass
 from assay.calibrators._in_sequence import in_sequence
-from assay.calibrators._isotonic import isotonic
-from assay.calibrators._logistic import beta, platt
 from assay.calibrators._matrix import dirichlet, matrix
 from assay.calibrators._one_vs_rest import histogram_mass_one_vs_rest, histogram_one_vs_rest, isotonic_one_vs_rest
-from assay.calibrators._scaling_binning import scaling_binning
-from assay.calibrators._spline import spline
+from assay.calibrators._shared_rows import rows_digest, shared_rows
 from assay.calibrators._temperature import (
     fixed_temperature,
     temperature,
@@ -21,6 +17,7 @@ from assay.calibrators._temperature import (
     temperature_optimal_on_test,
 )
 from assay.calibrators._temperature_sb_ece import temperature_by_sb_ece_bin, temperature_by_sb_ece_lb
+from assay.calibrators._top_label import beta, histogram, histogram_mass, isotonic, platt, scaling_binning, spline
 from assay.calibrators._vector import vector
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions

@@ -1,4 +1,4 @@
-"""Which calibrator? The simplest that is as good as the best where it was not fitted."""
+"""Which calibrator? The simplest that is as good as the best on rows it was not fitted on."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from dataclasses import replace
 from math import inf, sqrt
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from assay._core.arrays import InputError
+from assay._core.arrays import Floats, InputError, log
 from assay.calibrators._cross import cross_validated
 from assay.calibrators._ensemble import ensemble_temperature
-from assay.calibrators._isotonic import isotonic
-from assay.calibrators._logistic import beta, platt
 from assay.calibrators._matrix import dirichlet, matrix
-from assay.calibrators._spline import spline
 from assay.calibrators._temperature import temperature
+from assay.calibrators._top_label import beta, isotonic, platt, spline
 from assay.calibrators._vector import vector
 from assay.maps import Candidate, Fit, Map, Sequence
 from assay.predictions import Outcomes, Predictions
@@ -35,8 +32,8 @@ def auto(held_out: Predictions | Outcomes, *, folds: int = 5, seed: int = 0) -> 
     """The simplest calibrator within one standard error of the least cross-validated NLL; none, if that is enough.
 
     The standard error is that of the difference to the best, sample by sample. What a map of the confidence leaves to
-    the other classes is shared out in their proportion; of confidences alone the top-label log loss is taken. The
-    table of candidates is in the map's `fit.chosen_from`.
+    the other classes is shared out in their proportion; for confidences alone the top-label log loss is used. The
+    candidates are in the map's `fit.chosen_from`.
     """
     before = held_out.outcomes()
     losses = {"unchanged": _loss(before, before)} if before.is_probability else {}
@@ -45,12 +42,12 @@ def auto(held_out: Predictions | Outcomes, *, folds: int = 5, seed: int = 0) -> 
     for calibrator in family:
         try:
             losses[calibrator.__name__] = _loss(before, cross_validated(held_out, calibrator, folds=folds, seed=seed))
-        except InputError as error:  # these rows do not allow it
+        except InputError as error:  # the calibrator cannot be fitted on these rows
             refused = error
-            losses[calibrator.__name__] = torch.full_like(before.confidence, inf)
+            losses[calibrator.__name__] = np.full(len(before), inf)
     best = min(losses.values(), key=lambda loss: float(loss.mean()))
     table = tuple(_candidate(name, loss, best) for name, loss in losses.items())
-    # Where every loss is infinite, or there is but one row, the first is as good as any.
+    # If every loss is infinite, the first is as good as any.
     chosen = next((candidate for candidate in table if candidate.behind <= candidate.error), table[0])
     if refused is not None and chosen.loss == inf and not before.is_probability:
         raise refused
@@ -62,21 +59,24 @@ def auto(held_out: Predictions | Outcomes, *, folds: int = 5, seed: int = 0) -> 
     return replace(mapping, fit=replace(mapping.fit, chosen_from=table))
 
 
-def _loss(before: Outcomes, after: Outcomes) -> Tensor:
+def _loss(before: Outcomes, after: Outcomes) -> Floats:
     """NLL of each row [n]."""
     if after.nll is not None:
         return after.nll
     right, c = after.correct, after.confidence
     if before.nll is None:
-        return -c.where(right, 1 - c).log()
-    # Of what the others had, the true class had its part: no more than all, also where rounding left them nothing.
-    part = (-before.nll - torch.log1p(-before.confidence)).nan_to_num(nan=-inf, neginf=-inf).clamp(max=0)
-    return -c.log().where(right, torch.log1p(-c) + part)
+        return -log(np.where(right, c, 1 - c))
+    # The true class keeps its share of what the others have: at most all of it, also where rounding left them nothing.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = -before.nll - np.log1p(-before.confidence)
+        share = np.minimum(np.nan_to_num(share, nan=-inf, posinf=0, neginf=-inf), 0)
+        return -np.where(right, np.log(c), np.log1p(-c) + share)
 
 
-def _candidate(name: str, loss: Tensor, best: Tensor) -> Candidate:
+def _candidate(name: str, loss: Floats, best: Floats) -> Candidate:
     mean = float(loss.mean())
     if mean == inf:
         return Candidate(name, inf, inf, 0.0)
     behind = loss - best
-    return Candidate(name, mean, float(behind.mean()), float(behind.std()) / sqrt(len(loss)))
+    error = float(behind.std(ddof=1)) / sqrt(len(loss)) if len(loss) > 1 else 0.0
+    return Candidate(name, mean, float(behind.mean()), error)

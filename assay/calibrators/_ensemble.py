@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.calibrators._temperature import temperature
-from assay.maps import Ensemble, Fit, apply
-from assay.metrics import Floats
+from assay._core import loops
+from assay._core.arrays import Array, Floats, Labels
+from assay.calibrators._temperature import logits_of, temperature
+from assay.maps import Ensemble, Fit
 from assay.predictions import Predictions
 
 
 def ensemble_temperature(held_out: Predictions) -> Ensemble:
     """a softmax(z / t) + b softmax(z) + c / k, with the temperature of least NLL and then the weights of least NLL.
 
-    The paper's code has the squared error in place of NLL for both.
+    The paper's code minimizes the squared error instead, for both.
     """
     cooled = temperature(held_out)
-    nll = [p.outcomes().nll for p in (apply(cooled, held_out), held_out)]
-    label = [np.exp(-column.cpu().numpy()) for column in nll if column is not None]
-    chance = np.stack([*label, np.full(len(held_out), 1 / held_out.n_classes)], 1)
+    z, k = logits_of(held_out), held_out.n_classes
+    label = [_label_probability(z, held_out.labels, b) for b in (1 / cooled.t, 1.0)]
+    chance = np.stack([*label, np.full(len(z), 1 / k)], 1)
     weights, iterations = _mixture(chance)
-    a, b, c = weights.tolist()
     after = -float(np.log(chance @ weights).mean())
     fit = Fit("NLL", cooled.fit.before, after, cooled.fit.iterations + iterations, len(held_out), cooled.fit.at_bound)
-    return Ensemble(fit, cooled.t, (a, b, c), held_out.n_classes)
+    return Ensemble(fit, cooled.t, weights, k)
+
+
+def _label_probability(z: Array, labels: Labels, b: float) -> Floats:
+    """Of softmax(b z), [n]: the highest probability, times how far the label's is below it."""
+    confidence = np.empty(len(z))
+    loops.confidence_at(z, b, confidence)
+    at_label = np.take_along_axis(z, labels[:, None], 1)[:, 0].astype(np.float64)
+    return np.asarray(confidence * np.exp(b * (at_label - z.max(1))))
 
 
 def _mixture(chance: Floats) -> tuple[Floats, int]:
@@ -32,7 +40,7 @@ def _mixture(chance: Floats) -> tuple[Floats, int]:
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         mixed = np.maximum(chance @ weights, 1e-300)
-        return -float(np.log(mixed).mean()), -(chance / mixed[:, None]).mean(0)
+        return -float(np.log(mixed).mean()), -(1 / mixed @ chance) / len(chance)
 
     sum_to_one = LinearConstraint(np.ones((1, 3)), 1, 1)
     start = np.array([0.98, 0.01, 0.01])

@@ -10,7 +10,7 @@ from assay.predictions import Predictions
 
 
 def in_sequence(*calibrators: Callable[[Any], Map]) -> Callable[[Predictions], Sequence]:
-    """A calibrator that fits each of several on what the ones before it leave.
+    """A calibrator that fits several, each on the result of those before it.
 
     >>> import assay.examples
     >>> from assay.calibrators import histogram, temperature
@@ -30,5 +30,5 @@ def in_sequence(*calibrators: Callable[[Any], Map]) -> Callable[[Predictions], S
         return Sequence(report, tuple(part for mapping in fitted for part in parts(mapping)))
 
     names = ", then ".join(calibrator.__name__ for calibrator in calibrators)
-    fit.__doc__ = f"{names[0].upper()}{names[1:]}, each fitted on what the one before it leaves."
+    fit.__doc__ = f"{names[0].upper()}{names[1:]}, each fitted on the result of the one before."
     return fit

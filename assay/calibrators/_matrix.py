@@ -1,8 +1,8 @@
 """Beyond temperature scaling: obtaining well-calibrated multi-class probabilities with Dirichlet calibration (Kull et
 al., NeurIPS 2019), and matrix scaling (Guo et al., ICML 2017).
 
-Both are softmax(W x + b), of log-probabilities or of logits. A ridge draws them towards temperature scaling, and how
-hard is chosen by cross-validation: the k^2 numbers of a matrix overfit without.
+Both are softmax(W x + b), of log-probabilities or of logits. A ridge draws them towards temperature scaling, and its
+strength is chosen by cross-validation: the k^2 numbers of a matrix overfit without it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from assay._core import arrays
-from assay._core.arrays import InputError
+from assay._core.arrays import CHUNK, Array, Floats, InputError, Labels, row_chunks, single, softmax
 from assay.calibrators._cross import simplest
+from assay.calibrators._cross_entropy import nll_in_place, residual_in_place
 from assay.calibrators._temperature import temperature
 from assay.maps import Affine, Fit, features
-from assay.metrics import Floats
 from assay.predictions import Predictions
 
 RIDGES = tuple(10.0 ** np.arange(1, -6, -1))
 FOLDS = 3
 ROWS = 5000  # by which steps are scaled
+AT_ONCE = 512  # rows of a product of matrices, at least
 
 
 def dirichlet(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
@@ -47,81 +45,75 @@ def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bo
         raise InputError("one row is too few to choose a ridge by cross-validation")
     cooled = temperature(held_out)
     whole = _shuffled(held_out, of_log_probabilities)
-    x, n = whole.x, len(held_out)
+    n, k = held_out.values.shape
     ends = [n * f // min(FOLDS, n) for f in range(min(FOLDS, n) + 1)]
     folds = [slice(start, stop) for start, stop in pairwise(ends)]
     curvature = _curvature(whole.x, 1 / cooled.t)
-    drawn = torch.ones(x.shape[1], x.shape[1] + 1, dtype=torch.float64, device=x.device)
+    drawn = np.ones((k, k + 1))
     if free_diagonal:
-        drawn[:, :-1].fill_diagonal_(0)
-    rests = [_Rows(x, whole.labels, (slice(0, fold.start), slice(fold.stop, n))) for fold in folds]
+        np.fill_diagonal(drawn, 0)
+    rests = [_Rows(whole.x, whole.labels, (slice(0, fold.start), slice(fold.stop, n))) for fold in folds]
     pairs = [(_Descent(rest, curvature, drawn), whole[fold]) for rest, fold in zip(rests, folds, strict=True)]
-    losses: list[Tensor] = []
+    losses: list[Floats] = []
     for ridge in RIDGES:
         for descent, _ in pairs:
             descent.to_optimum(ridge)
-        losses.append(torch.cat([left_out.nll(*descent.parameters) for descent, left_out in pairs]))
+        losses.append(np.concatenate([left_out.nll(*descent.parameters) for descent, left_out in pairs]))
         if len(losses) > 1 and losses[-1].sum() > losses[-2].sum():
             break  # weaker ones only overfit more
     descent = _Descent(whole, curvature, drawn)
-    descent.to_optimum(RIDGES[simplest(torch.stack(losses, 1).cpu().numpy())], precision=1e-9)
+    descent.to_optimum(RIDGES[simplest(np.stack(losses, 1))], precision=1e-9)
     weight, bias = descent.parameters
     after = float(whole.nll(weight, bias).mean())
-    fit = Fit("NLL", cooled.fit.before, after, cooled.fit.iterations + descent.iterations, len(held_out))
+    fit = Fit("NLL", cooled.fit.before, after, cooled.fit.iterations + descent.iterations, n)
     return Affine(fit, weight, bias, of_log_probabilities)
 
 
 def _shuffled(held_out: Predictions, of_log_probabilities: bool) -> _Rows:
-    """What is multiplied, in random order, so that a run of rows is a fold and no more than this copy is needed."""
+    """The inputs of the map in random order, so that a run of rows is a fold and one copy is enough."""
     n, k = held_out.values.shape
-    dtype = torch.float64 if held_out.values.dtype == torch.float64 else torch.float32
-    x = torch.empty(n, k, dtype=dtype, device=held_out.values.device)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(0)).to(x.device)
-    for rows in arrays.row_chunks(n, k, device=x.device):
-        x[rows] = features(held_out[order[rows]].logits.to(dtype), of_log_probabilities)
+    x = np.empty((n, k), dtype=single(held_out.values[:0]).dtype)
+    order = np.random.default_rng(0).permutation(n)
+    for rows in row_chunks(n, k):
+        x[rows] = features(held_out[order[rows]].logits, of_log_probabilities)
     return _Rows(x, held_out.labels[order], (slice(0, n),))
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Some runs of rows."""
+    """Some runs of rows, and the NLL of softmax(W x + b) on them."""
 
-    x: Tensor  # [n, k]
-    labels: Tensor  # [n]
+    x: Array  # [n, k]
+    labels: Labels  # [n]
     runs: tuple[slice, ...]
 
     def __getitem__(self, run: slice) -> _Rows:
         return _Rows(self.x, self.labels, (run,))
 
-    def chunks(self) -> Iterator[slice]:
-        for run in self.runs:
-            for rows in arrays.row_chunks(run.stop - run.start, self.x.shape[1], device=self.x.device):
-                yield slice(run.start + rows.start, run.start + rows.stop)
-
-    def nll(self, weight: Tensor, bias: Tensor) -> Tensor:
+    def nll(self, weight: Floats, bias: Floats) -> Floats:
         """Of each row, [n]."""
-        w, b = weight.to(self.x), bias.to(self.x)
-        losses = []
-        for chunk in self.chunks():
-            logits = torch.addmm(b, self.x[chunk], w.T)
-            losses.append(logits.logsumexp(1).double() - logits.gather(1, self.labels[chunk][:, None]).squeeze(1))
-        return torch.cat(losses)
+        chunks = self._chunks(weight, bias)
+        return np.concatenate([nll_in_place(z, labels)[0] for _, z, labels in chunks])
 
-    def nll_and_slope(self, weight: Tensor, bias: Tensor) -> tuple[float, Tensor]:
+    def nll_and_slope(self, weight: Floats, bias: Floats) -> tuple[float, Floats]:
         """Mean NLL, and its derivative by (W, b) [k, k + 1]."""
         n, k = sum(run.stop - run.start for run in self.runs), self.x.shape[1]
-        w, b = weight.to(self.x), bias.to(self.x)
-        nll, slope = 0.0, torch.zeros(k, k + 1, dtype=torch.float64, device=self.x.device)
-        for chunk in self.chunks():
-            x, label = self.x[chunk], self.labels[chunk][:, None]
-            logits = torch.addmm(b, x, w.T)
-            total = logits.logsumexp(1, keepdim=True)
-            nll += float((total.double() - logits.gather(1, label)).sum())
-            p = logits.sub_(total).exp_()
-            p.scatter_add_(1, label, torch.full_like(label, -1, dtype=p.dtype))
-            slope[:, :k] += p.T @ x
-            slope[:, k] += p.sum(0)
+        nll, slope = 0.0, np.zeros((k, k + 1))
+        for x, z, labels in self._chunks(weight, bias):
+            nll += residual_in_place(z, labels)
+            slope[:, :k] += z.T @ x
+            slope[:, k] += np.ones(len(z), dtype=z.dtype) @ z
         return nll / n, slope / n
+
+    def _chunks(self, weight: Floats, bias: Floats) -> Iterator[tuple[Array, Array, Labels]]:
+        """Rows of x, W x + b and labels, a few rows at a time."""
+        w, b = weight.astype(self.x.dtype).T, bias.astype(self.x.dtype)
+        for run in self.runs:
+            for rows in row_chunks(run.stop - run.start, min(self.x.shape[1], CHUNK // AT_ONCE)):
+                x = self.x[run][rows]
+                z = x @ w
+                z += b
+                yield x, z, self.labels[run][rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,19 +125,19 @@ class _Curvature:
 
     scale: float  # of the identity that W starts from
     unit: float  # spread of x, by which W is measured
-    of_classes: Tensor  # [k] eigenvalues
-    to_classes: Tensor  # [k, k] eigenvectors
-    of_inputs: Tensor  # [k + 1] of x and 1
-    to_inputs: Tensor  # [k + 1, k + 1]
+    of_classes: Floats  # [k] eigenvalues
+    to_classes: Floats  # [k, k] eigenvectors
+    of_inputs: Floats  # [k + 1] of x and 1
+    to_inputs: Floats  # [k + 1, k + 1]
 
 
-def _curvature(x: Tensor, scale: float) -> _Curvature:
-    some = x[:: max(len(x) // ROWS, 1)].double()
-    unit, p = max(float(some.std()), 1e-30), (some * scale).softmax(1)
-    inputs = torch.cat([some / unit, torch.ones_like(p[:, :1])], 1)
-    of_classes, to_classes = torch.linalg.eigh(p.mean(0).diag() - p.T @ p / len(p))
-    of_inputs, to_inputs = torch.linalg.eigh(inputs.T @ inputs / len(p))
-    return _Curvature(scale, unit, of_classes.clamp(min=0), to_classes, of_inputs.clamp(min=0), to_inputs)
+def _curvature(x: Array, scale: float) -> _Curvature:
+    some = x[:: max(len(x) // ROWS, 1)].astype(np.float64)
+    unit, p = max(float(some.std()), 1e-30), softmax(some * scale)
+    inputs = np.append(some / unit, np.ones((len(p), 1)), 1)
+    of_classes, to_classes = np.linalg.eigh(np.diag(p.mean(0)) - p.T @ p / len(p))
+    of_inputs, to_inputs = np.linalg.eigh(inputs.T @ inputs / len(p))
+    return _Curvature(scale, unit, of_classes.clip(0), to_classes, of_inputs.clip(0), to_inputs)
 
 
 class _Descent:
@@ -154,36 +146,35 @@ class _Descent:
     Steps are scaled by the curvature, which leaves few of them to take.
     """
 
-    def __init__(self, rows: _Rows, curvature: _Curvature, drawn: Tensor):
+    def __init__(self, rows: _Rows, curvature: _Curvature, drawn: Floats):
         self.rows, self.curvature, self.drawn, self.iterations = rows, curvature, drawn, 0
-        self.deviation = torch.zeros_like(drawn)
+        self.deviation = np.zeros_like(drawn)
 
     @property
-    def parameters(self) -> tuple[Tensor, Tensor]:
+    def parameters(self) -> tuple[Floats, Floats]:
         weight = self.deviation[:, :-1] / self.curvature.unit
-        weight.diagonal().add_(self.curvature.scale)
-        return weight, self.deviation[:, -1]
+        weight[np.diag_indices_from(weight)] += self.curvature.scale
+        return weight, self.deviation[:, -1].copy()
 
     def to_optimum(self, ridge: float, *, precision: float = 1e-5) -> None:
         from scipy.optimize import minimize
 
         c = self.curvature
-        step = (c.of_classes[:, None] * c.of_inputs + ridge).rsqrt()
+        step = 1 / np.sqrt(c.of_classes[:, None] * c.of_inputs + ridge)
 
-        def place(scaled: Floats) -> Tensor:
-            turned = torch.from_numpy(scaled).to(step).reshape(step.shape) * step
-            return torch.mm(c.to_classes, torch.mm(turned, c.to_inputs.T))
+        def place(scaled: Floats) -> Floats:
+            return np.asarray(c.to_classes @ (scaled.reshape(step.shape) * step) @ c.to_inputs.T)
 
         def objective(scaled: Floats) -> tuple[float, Floats]:
             self.deviation = place(scaled)
             nll, slope = self.rows.nll_and_slope(*self.parameters)
             slope[:, :-1] /= c.unit
             slope += ridge * self.drawn * self.deviation
-            penalty = ridge / 2 * float((self.drawn * self.deviation.square()).sum())
+            penalty = ridge / 2 * float((self.drawn * self.deviation**2).sum())
             turned = (c.to_classes.T @ slope @ c.to_inputs) * step
-            return nll + penalty, turned.view(-1).cpu().numpy()
+            return nll + penalty, turned.reshape(-1)
 
-        start = ((c.to_classes.T @ self.deviation @ c.to_inputs) / step).view(-1).cpu().numpy()
+        start = ((c.to_classes.T @ self.deviation @ c.to_inputs) / step).reshape(-1)
         found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"ftol": precision, "maxiter": 200})
         self.deviation = place(found.x)
         self.iterations += int(found.nfev)

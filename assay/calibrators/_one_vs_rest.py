@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
+import numpy as np
 
 from assay import metrics
-from assay._core import arrays
-from assay.calibrators._histogram import histogram_mass
-from assay.calibrators._isotonic import isotonic
+from assay._core.arrays import row_chunks, single
+from assay._core.plain import ClassSums
+from assay.calibrators._top_label import histogram_mass, isotonic
 from assay.maps import ConfidenceMap, Fit, OneVsRest, Steps
 from assay.predictions import Outcomes, Predictions
 
@@ -22,19 +22,19 @@ def histogram_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRe
 
     An empty bin gives its middle.
     """
-    # Few entries of a row exceed 1 / n_bins, and only those are binned; the first bin is what remains of the column.
-    tally = metrics.class_tally(held_out, n_bins, 1 / n_bins)
-    outcomes = held_out.outcomes(tally)
-    bins = tally.bins()
-    count, correct = bins.count.clone(), bins.correct.clone()
+    # Few entries of a row exceed 1 / n_bins, and only those are binned; the first bin is the rest of the column.
+    sums = ClassSums.empty(held_out.n_classes, n_bins, 1 / n_bins)
+    outcomes = held_out.outcomes(sums)
+    bins = metrics.class_bins_of(sums, len(held_out))
+    count, correct = bins.count.copy(), bins.correct.copy()
     count[:, 0], correct[:, 0] = bins.n - count[:, 1:].sum(1), correct[:, 0] + bins.rest_correct
-    upper = torch.arange(1, n_bins + 1, dtype=torch.float64, device=count.device) / n_bins
-    value = torch.where(count > 0, correct / count.clamp(min=1), upper - 0.5 / n_bins)
-    assert outcomes.brier is not None
-    after = float((correct * (1 - value)).sum() / bins.n)  # of hits (1 - v)^2 and of the others v^2, v their share
+    upper = np.arange(1, n_bins + 1) / n_bins
+    value = np.where(count > 0, correct / np.maximum(count, 1), upper - 0.5 / n_bins)
+    assert outcomes.brier is not None, "predictions always have it"
+    # A hit costs (1 - v)^2 and any other sample v^2, v being the share of hits.
+    after = float((correct * (1 - value)).sum()) / bins.n
     fit = Fit(OBJECTIVE, float(outcomes.brier.mean()), after, 1, bins.n)
-    edges = tuple(upper.tolist())
-    return OneVsRest(fit, tuple(Steps(fit, edges, tuple(row)) for row in value.tolist()))
+    return OneVsRest(fit, tuple(Steps(fit, upper, row) for row in value))
 
 
 def histogram_mass_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRest:
@@ -49,9 +49,9 @@ def isotonic_one_vs_rest(held_out: Predictions) -> OneVsRest:
 
 def _each_class(held_out: Predictions, calibrator: Callable[[Outcomes], ConfidenceMap]) -> OneVsRest:
     n, k = held_out.values.shape
-    columns = torch.empty(k, n, dtype=held_out.values.dtype, device=held_out.values.device)
-    for rows in arrays.row_chunks(n, k, device=columns.device):
+    columns = np.empty((k, n), dtype=single(held_out.values[:0]).dtype)
+    for rows in row_chunks(n, k):
         columns[:, rows] = held_out[rows].probabilities.T
-    maps = tuple(calibrator(Outcomes(p.double(), held_out.labels == i)) for i, p in enumerate(columns))
+    maps = tuple(calibrator(Outcomes(p.astype(np.float64), held_out.labels == i)) for i, p in enumerate(columns))
     before, after = sum(m.fit.before or 0.0 for m in maps), sum(m.fit.after for m in maps)
-    return OneVsRest(Fit(OBJECTIVE, before, after, 1, len(held_out)), maps)
+    return OneVsRest(Fit(OBJECTIVE, before, after, 1, n), maps)

@@ -9,45 +9,46 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from assay import metrics
-from assay._core import arrays
-from assay._core.arrays import InputError
+from assay._core import arrays, loops
+from assay._core.arrays import Array, InputError, Labels
 from assay.maps import Fit, Temperature
 from assay.predictions import Outcomes, Predictions
 
-SPAN = 1e6  # temperatures are looked for from 1 / SPAN to SPAN times the spread of the logits
-FAR = -1e12
-SUBSAMPLE = 2**20  # elements that decide where the search over all of them starts
-SMALL = 2**19  # elements up to which every look is in double precision; beyond, only those near the optimum
+SPAN = 1e6  # temperatures are searched from 1 / SPAN to SPAN times the spread of the logits
+SUBSAMPLE = 2**20  # elements of the subsample that gives larger sets their start
+SMALL = 2**19  # elements up to which logits are converted to float64
 
 
 def temperature(held_out: Predictions) -> Temperature:
     """The temperature of least NLL.
 
     NLL is convex in b = 1 / t, so the sign of its slope brackets the minimum, and Halley's steps within the bracket
-    find it from any start: no learning rate, no number of epochs. Where there is no finite optimum, as when every
+    find it from any start: there is no learning rate and no number of epochs. Without a finite optimum, as when every
     answer is right, the bound is returned with a warning.
 
     >>> import assay.examples
     >>> round(temperature(assay.examples.load(split="held_out")).t, 3)
     2.744
     """
-    impossible = (held_out.normalized) & (held_out.values.gather(1, held_out.labels[:, None]).squeeze(1) == 0)
-    arrays.refuse(held_out.labels, impossible, "the true class {} has probability 0, which no temperature can mend")
-    unit = 1 / _spread(held_out)
-    start, rows = unit, max(SUBSAMPLE // held_out.n_classes, 1)
-    if len(held_out) > 2 * rows:
-        start = _least_nll(held_out[:: len(held_out) // rows], unit, unit).b
-    found = _least_nll(held_out, start, unit)
+    if held_out.normalized:
+        impossible = np.take_along_axis(held_out.values, held_out.labels[:, None], 1)[:, 0] == 0
+        arrays.refuse(held_out.labels, impossible, "the true class {} has probability 0, which no temperature can mend")
+    z, labels = logits_of(held_out), held_out.labels
+    z = z.astype(np.float64) if z.size <= SMALL else z
+    unit = 1 / _spread(z)
+    start, every = unit, z.size // SUBSAMPLE
+    if every > 1:
+        start = _least_nll(np.ascontiguousarray(z[::every]), labels[::every], unit, unit).b
+    found = _least_nll(z, labels, start, unit)
     if found.at_bound:
         warnings.warn("no finite temperature is best for these predictions; the bound is returned", stacklevel=2)
-    fit = Fit("NLL", _nll(held_out, 1.0), found.nll, found.iterations, len(held_out), found.at_bound)
+    before = float(loops.moments(z, labels, 1.0)[0])
+    fit = Fit("NLL", before, found.nll, found.iterations, len(held_out), found.at_bound)
     return Temperature(fit, 1 / found.b, held_out.n_classes)
 
 
@@ -67,7 +68,7 @@ def temperature_by_ada_ece(held_out: Predictions, *, step: float = 0.1, highest:
 def temperature_optimal_on_test(
     test: Predictions, loss: Callable[[Outcomes], float], *, step: float = 0.01, highest: float = 10.0
 ) -> Temperature:
-    """The temperature that is best on the very samples it is judged on: a bound for figures, never a method.
+    """The temperature that is best on the very samples it is judged on: a bound for figures, not a method.
 
     `loss` is lower for better: zhu2022's optimum for failure prediction is that of `aurc(ranking(o))`.
     """
@@ -78,8 +79,9 @@ def fixed_temperature(held_out: Predictions, *, t: float = 1.5) -> Temperature:
     """A temperature that is not fitted: singh2021 takes 1.5 for CIFAR and 1.1 for ImageNet."""
     if not t > 0:
         raise ValueError(f"t must be > 0, got {t}")
-    fit = Fit("NLL", _nll(held_out, 1.0), _nll(held_out, 1 / t), 0, len(held_out))
-    return Temperature(fit, t, held_out.n_classes)
+    z = logits_of(held_out)
+    before, after = (float(loops.moments(z, held_out.labels, b)[0]) for b in (1.0, 1 / t))
+    return Temperature(Fit("NLL", before, after, 0, len(held_out)), t, held_out.n_classes)
 
 
 def _on_grid(
@@ -96,19 +98,27 @@ def _on_grid(
 
 
 def outcomes_at(held_out: Predictions) -> Callable[[float], Outcomes]:
-    """The confidence at a temperature, for looking at many of them."""
-    below, axis = _below(held_out, double=False)
-    correct = held_out.outcomes().correct
-    n, k = held_out.values.shape
+    """A function from a temperature to confidence and correctness, to try many temperatures."""
+    z, correct = logits_of(held_out), held_out.outcomes().correct
 
     def at(t: float) -> Outcomes:
-        confidence = torch.empty(n, dtype=torch.float64, device=below.device)
-        for rows in arrays.row_chunks(n, k, device=below.device):
-            part = below[rows] if axis else below[:, rows]
-            confidence[rows] = 1 / (part * (1 / t)).exp_().sum(axis, dtype=torch.float64)
+        confidence = np.empty(len(z))
+        loops.confidence_at(z, 1 / t, confidence)
         return Outcomes(confidence, correct)
 
     return at
+
+
+def logits_of(held_out: Predictions) -> Array:
+    """Logits in one piece, for many passes over them."""
+    return np.ascontiguousarray(arrays.single(held_out.logits))
+
+
+def _spread(z: Array) -> float:
+    """Mean distance of the logits from the highest of their row, in a sample of rows; 1 if all are equal."""
+    some = z[:: max(len(z) // 1000, 1)].astype(np.float64)
+    below = some.max(1, keepdims=True) - some
+    return float(below[below < inf].mean()) or 1.0
 
 
 @dataclass(frozen=True)
@@ -119,79 +129,23 @@ class _Optimum:
     at_bound: bool
 
 
-def _least_nll(held_out: Predictions, start: float, unit: float) -> _Optimum:
-    """Minimize NLL over b = 1 / t between unit / SPAN and unit SPAN, in the fewest looks at the data."""
-    low, high, b = unit / SPAN, unit * SPAN, start
-    double = held_out.values.numel() <= SMALL
+def _least_nll(z: Array, labels: Labels, start: float, unit: float) -> _Optimum:
+    """Minimize NLL over b = 1 / t between unit / SPAN and unit SPAN, in as few passes over the data as possible."""
+    low, high, b, close = unit / SPAN, unit * SPAN, start, 1 + sqrt(np.finfo(z.dtype).eps)
     for iteration in range(1, 200):
-        at = _slopes(held_out, b, double)
-        low, high = (low, b) if at.first > 0 else (b, high)
-        curvature = 2 * at.second**2 - at.first * at.third
-        step = -2 * at.first * at.second / curvature if curvature > 0 else np.inf
-        # Halley's steps settle within a few; where there is no optimum they creep, and only halving gets to the bound.
+        b = float(z.dtype.type(b))  # the number that the logits are multiplied by
+        nll, first, second, third = loops.moments(z, labels, b).tolist()
+        low, high = (low, b) if first > 0 else (b, high)
+        curvature = 2 * second**2 - first * third
+        step = -2 * first * second / curvature if curvature > 0 else inf
+        # Halley's steps converge in a few; without an optimum they creep, and only bisection reaches the bound.
         if (low < b + step < high or step == 0) and (iteration < 12 or iteration % 2):
+            # Convergence is cubic: after a step this small, the error left is below the resolution of doubles.
+            if abs(step) <= 1e-4 * b:
+                return _Optimum(b + step, nll + first * step / 2, iteration, False)
             b += step
-            # Convergence is cubic: once a step is this small, what is left is below the resolution of doubles.
-            if abs(step) <= 1e-4 * b and double:
-                return _Optimum(b, at.nll + at.first * step / 2, iteration, False)
-            double = double or abs(step) <= 0.05 * b
-        elif high < low * (1 + 1e-9):
-            return _Optimum(b, at.nll, iteration, True)
+        elif high < low * close:
+            return _Optimum(b, nll, iteration, True)
         else:
             b = sqrt(low * high)
     raise AssertionError("a bracket halved two hundred times")
-
-
-@dataclass(frozen=True)
-class _Slopes:
-    """NLL and its derivatives by b = 1 / t."""
-
-    nll: float
-    first: float
-    second: float
-    third: float
-
-
-def _slopes(held_out: Predictions, b: float, double: bool) -> _Slopes:
-    """One pass in cache-sized chunks: moments of the logits under softmax(b z)."""
-    n, k = held_out.values.shape
-    totals = torch.zeros(4, dtype=torch.float64)
-    for rows in arrays.row_chunks(n, k, device=held_out.values.device):
-        below, axis = _below(held_out[rows], double=double)
-        weight = (below * b).exp_()
-        total = weight.sum(axis, dtype=torch.float64)
-        m1, m2, m3 = (weight.mul_(below).sum(axis, dtype=torch.float64) / total for _ in range(3))
-        label = below.gather(axis, held_out.labels[rows].unsqueeze(axis)).squeeze(axis).double()
-        variance = m2 - m1 * m1
-        sums = (
-            (total.log() - b * label).sum(),
-            (m1 - label).sum(),
-            variance.sum(),
-            (m3 - m1 * (m2 + 2 * variance)).sum(),
-        )
-        totals += torch.stack(sums).cpu()
-    return _Slopes(*(totals / n).tolist())
-
-
-def _nll(held_out: Predictions, b: float) -> float:
-    n, k = held_out.values.shape
-    total = 0.0
-    for rows in arrays.row_chunks(n, k, device=held_out.values.device):
-        below, axis = _below(held_out[rows], double=False)
-        label = below.gather(axis, held_out.labels[rows].unsqueeze(axis)).double()
-        total += float((below * b).exp_().sum(axis, dtype=torch.float64).log().sum() - b * label.sum())
-    return total / n
-
-
-def _below(held_out: Predictions, *, double: bool) -> tuple[Tensor, int]:
-    """How far each logit lies below the highest of its row, and the axis of the classes."""
-    z, axis = arrays.laid_out(held_out.logits)
-    z = z.double() if double else z
-    # A probability of 0 lies at -inf; from so far below its weight is 0 as well, but 0 times it is no nan.
-    return (z - z.amax(axis, keepdim=True)).clamp_(min=FAR), axis
-
-
-def _spread(held_out: Predictions) -> float:
-    """Mean distance of the logits from the highest of their row, in a sample of rows; 1 where all are equal."""
-    below, _ = _below(held_out[:: max(len(held_out) // 1000, 1)], double=True)
-    return -float(below[below > FAR].mean()) or 1.0

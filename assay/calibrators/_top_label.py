@@ -1,33 +1,190 @@
-"""What fits of the top label share: a loss before and after."""
+"""Calibrators of the confidence in the predicted class: bins, curves and logistic regressions of the correctness."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import nan
 from typing import TypeVar
 
-from torch import Tensor
+import numpy as np
 
-from assay.maps import ConfidenceMap, Fit
-from assay.predictions import Outcomes
+from assay import metrics
+from assay._core.arrays import Floats, InputError, Mask, log
+from assay.maps import CLIP, ConfidenceMap, Curve, Fit, Logistic, ScoreLogistic, Steps
+from assay.metrics import Bins
+from assay.predictions import Outcomes, Predictions
+
+POINTS = 1000  # of the curve that stands for a spline
 
 Fitted = TypeVar("Fitted", bound=ConfidenceMap)
 
 
-def brier(confidence: Tensor, correct: Tensor) -> float:
-    return float((confidence - correct.double()).square().mean())
+def histogram(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
+    """The accuracy of each of `n_bins` bins of equal width, as in wang2021; an empty bin gives its middle.
+
+    Histogram binning is due to Zadrozny & Elkan (ICML 2001).
+    """
+    outcomes = held_out.outcomes()
+    if not outcomes.is_probability:
+        raise InputError("bins of equal width need a confidence in [0, 1]; for other scores use histogram_mass")
+    bins = metrics.equal_width(outcomes, n_bins)
+    value = np.where(bins.count > 0, bins.accuracy, bins.upper - 0.5 / n_bins)
+    return _fitted(outcomes, brier, lambda fit: Steps(fit, bins.upper, value))
 
 
-def log_loss(confidence: Tensor, correct: Tensor) -> float:
-    return -float(confidence.where(correct, 1 - confidence).log().mean())
+def histogram_mass(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
+    """The accuracy of each of `n_bins` bins of equal mass; edges lie midway between neighbors, tied bins are merged."""
+    outcomes = held_out.outcomes()
+    r = metrics.ranking(outcomes)
+    bins = metrics.equal_mass(r, n_bins)
+    kept = bins.count > 0
+    bins = Bins(*(column[kept] for column in (bins.upper, bins.count, bins.confidence, bins.correct)))
+    score = r.score[::-1]
+    above = score[np.minimum(np.searchsorted(score, bins.upper, side="right"), len(score) - 1)]
+    return _fitted(outcomes, brier, lambda fit: Steps(fit, (bins.upper + above) / 2, bins.accuracy))
 
 
-LOSSES: dict[Callable[[Tensor, Tensor], float], str] = {brier: "top-label Brier", log_loss: "top-label NLL"}
+def scaling_binning(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
+    """Platt scaling, then the mean of its values in each of `n_bins` bins of equal mass (Kumar et al., NeurIPS 2019).
+
+    The mean of a smooth map in a bin varies less than the bin's accuracy, which histogram binning takes. The paper
+    splits the held-out set into a part for the scaling and one for the bins; here, as in its code, all of it serves
+    for both.
+    """
+    outcomes = held_out.outcomes()
+    smooth = platt(outcomes)(outcomes.confidence)
+    steps = histogram_mass(outcomes, n_bins=n_bins)
+    index = np.searchsorted(steps.upper[:-1], outcomes.confidence)
+    total, count = (metrics.tally(index, weight, len(steps.value)) for weight in (smooth, None))
+    return _fitted(outcomes, brier, lambda fit: replace(steps, fit=fit, value=total / count))
 
 
-def fitted(
+def isotonic(held_out: Predictions | Outcomes) -> Curve:
+    """The non-decreasing accuracy nearest to the answers, with straight lines between its steps.
+
+    Isotonic regression of the correctness (Zadrozny & Elkan, KDD 2002).
+    """
+    outcomes = held_out.outcomes()
+    r = metrics.ranking(outcomes)
+    runs = metrics.isotonic(r)
+    # A run is flat between its highest score and its lowest, which may be the same.
+    ends = np.stack([np.append(0, runs.last[:-1] + 1), runs.last], 1).reshape(-1)
+    points = np.append(True, np.diff(ends) > 0)
+    x, y = r.score[ends][points][::-1].copy(), np.repeat(runs.accuracy, 2)[points][::-1].copy()
+    return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+
+
+def spline(held_out: Predictions | Outcomes, *, n_knots: int = 6) -> Curve:
+    """The slope of a natural cubic spline through the cumulative accuracy minus confidence, plus the confidence.
+
+    The spline runs over the rank of the sample, has knots at equal ranks and is fitted by least squares (Gupta et al.,
+    ICLR 2021). For a score that is no probability, only the accuracy is cumulated.
+    """
+    from scipy.interpolate import CubicSpline
+
+    outcomes = held_out.outcomes()
+    r = metrics.ranking(outcomes)
+    score, size = r.score[::-1], r.size[::-1]
+    claimed = score if outcomes.is_probability else np.zeros_like(score)
+    rank = np.cumsum(size) / r.n
+    excess = np.cumsum(r.hits[::-1] - claimed * size) / r.n
+    basis = CubicSpline(np.linspace(0, 1, n_knots), np.eye(n_knots), bc_type="natural")
+    # The cumulated sum starts from 0, so the first knot is there too.
+    columns, weight = basis(rank)[:, 1:], np.sqrt(size)
+    heights = np.linalg.lstsq(columns * weight[:, None], excess * weight, rcond=None)[0]
+    slope = basis(rank - size / r.n / 2, 1)[:, 1:] @ heights
+    shown = np.unique(np.linspace(0, len(score) - 1, POINTS).round().astype(int))
+    x, y = score[shown], np.clip(claimed + slope, 0, 1)[shown]
+    return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+
+
+def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
+    """sigmoid(a logit(c) + m) of least log loss; for a score that is no probability, sigmoid(a s + m) (Platt, 1999).
+
+    Targets are Platt's, drawn in by one sample each way, so that the fit is finite even if every answer is right.
+    """
+    outcomes = held_out.outcomes()
+    if not outcomes.is_probability:
+        (a, m), iterations = _regression(outcomes, outcomes.confidence[:, None])
+        return _fitted(outcomes, log_loss, lambda fit: ScoreLogistic(fit, a, m), iterations=iterations)
+    log_c, log_rest = _logs(outcomes)
+    (a, m), iterations = _regression(outcomes, (log_c - log_rest)[:, None])
+    return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, a, m), iterations=iterations)
+
+
+def beta(held_out: Predictions | Outcomes) -> Logistic:
+    """sigmoid(a ln c - b ln(1 - c) + m) of least log loss with a, b >= 0: one that comes out negative is dropped.
+
+    Beta calibration (Kull, Silva Filho & Flach, AISTATS 2017).
+    """
+    outcomes = held_out.outcomes()
+    if not outcomes.is_probability:
+        raise InputError("beta calibration needs a confidence in [0, 1]; for other scores use platt")
+    log_c, log_rest = _logs(outcomes)
+    features, kept = np.stack([log_c, -log_rest], 1), [0, 1]
+    (*slopes, m), iterations = _regression(outcomes, features)
+    while min(slopes, default=0.0) < 0:
+        kept.pop(int(np.argmin(slopes)))
+        (*slopes, m), iterations = _regression(outcomes, features[:, kept])
+    found = dict(zip(kept, slopes, strict=True))
+    a, b = found.get(0, 0.0), found.get(1, 0.0)
+    return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, b, m), iterations=iterations)
+
+
+def _logs(outcomes: Outcomes) -> tuple[Floats, Floats]:
+    c = np.clip(outcomes.confidence, CLIP, 1 - CLIP)
+    return np.log(c), np.log1p(-c)
+
+
+def _regression(outcomes: Outcomes, features: Floats) -> tuple[list[float], int]:
+    """Coefficients and intercept of least log loss, by Newton's method with halved steps where one goes too far."""
+    correct = outcomes.correct
+    n_right, n_wrong = correct.sum(), (~correct).sum()
+    target = np.where(correct, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))
+    center, scale = features.mean(0), features.std(0)
+    scale[scale <= 1e-9 * np.abs(center)] = 1  # all the same: nothing to learn from
+    x = np.append((features - center) / scale, np.ones((len(features), 1)), 1)
+
+    def at(w: Floats) -> tuple[float, Floats]:
+        """The loss, and the probability of being right."""
+        z = x @ w
+        e = np.exp(-np.abs(z))
+        loss = float((np.maximum(z, 0) + np.log1p(e)).sum() - target @ z)
+        return loss, np.where(z >= 0, 1, e) / (1 + e)
+
+    w = np.zeros(x.shape[1])
+    w[-1] = np.log(target.mean() / (1 - target.mean()))
+    (value, p), last, iterations = at(w), np.inf, 0
+    while last - value > 1e-12 * abs(value):
+        # A trace of curvature keeps features that say the same, or nothing, from making the system singular.
+        hessian = (x.T * (p * (1 - p))) @ x + 1e-9 * len(x) * np.eye(len(w))
+        step, last = np.linalg.solve(hessian, x.T @ (target - p)), value
+        value, p = at(w + step)
+        while value > last and np.abs(step).max() > 1e-12:
+            step /= 2
+            value, p = at(w + step)
+        w, iterations = w + step, iterations + 1
+    slope = w[:-1] / scale
+    return [*slope.tolist(), float(w[-1] - slope @ center)], iterations
+
+
+def brier(confidence: Floats, correct: Mask) -> float:
+    """Mean squared distance of the confidence from 1 for a right answer and 0 for a wrong one."""
+    return float(((confidence - correct) ** 2).mean())
+
+
+def log_loss(confidence: Floats, correct: Mask) -> float:
+    """Mean of -log of the confidence in a right answer and of what it leaves to a wrong one."""
+    return -float(log(np.where(correct, confidence, 1 - confidence)).mean())
+
+
+LOSSES: dict[Callable[[Floats, Mask], float], str] = {brier: "top-label Brier", log_loss: "top-label NLL"}
+
+
+def _fitted(
     outcomes: Outcomes,
-    loss: Callable[[Tensor, Tensor], float],
+    loss: Callable[[Floats, Mask], float],
     make: Callable[[Fit], Fitted],
     *,
     iterations: int = 1,
@@ -36,4 +193,4 @@ def fitted(
     before = loss(outcomes.confidence, outcomes.correct) if outcomes.is_probability else None
     report = Fit(LOSSES[loss], before, nan, iterations, len(outcomes))
     after = loss(make(report)(outcomes.confidence), outcomes.correct)
-    return make(Fit(report.objective, before, after, iterations, len(outcomes)))
+    return make(replace(report, after=after))

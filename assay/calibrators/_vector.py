@@ -9,117 +9,128 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from assay._core import arrays
+from assay._core.arrays import Array, Floats, Labels, row_chunks
 from assay.calibrators._cross import simplest
+from assay.calibrators._cross_entropy import nll_in_place, residual_in_place
 from assay.calibrators._temperature import temperature
 from assay.maps import Affine, Fit, features
-from assay.metrics import Floats
 from assay.predictions import Predictions
 
 RIDGES = 10.0 ** np.arange(1, -7, -1)
 FOLDS = 5
 ROWS = 5_000  # by which the curvature, and with it the ridge, is judged
+AT_ONCE = 1_000  # rows of a product of matrices
 
 
 def vector(held_out: Predictions) -> Affine:
-    """A weight and a shift a class of least NLL plus ridge.
+    """A weight and a shift for each class of least NLL plus ridge.
 
     Newton's first step from temperature scaling, taken without one fold at a time, tells which ridge is best; with the
-    curvature found there the slope alone leads to the optimum.
+    curvature found there, slopes alone lead to the optimum.
     """
     cooled = temperature(held_out)
-    k = held_out.n_classes
-    sample = held_out[:: max(len(held_out) // ROWS, 1)]
+    n, k = held_out.values.shape
+    whole = _Rows(held_out.logits, held_out.labels)
+    sample = whole[:: max(n // ROWS, 1)]
     # A step in w is measured by the spread of the logits, so that one ridge serves both w and b.
-    unit = np.repeat([1 / max(float(features(sample.logits, False).double().std()), 1e-30), 1.0], k)
+    spread = float(features(sample.x, False).std(dtype=np.float64))
+    unit = np.repeat([1 / max(spread, 1e-30), 1.0], k)
     start = np.repeat([1 / cooled.t, 0.0], k)
     ridge, curvature = _ridge(sample, start, unit)
     deviation, iterations = np.zeros(2 * k), 0
     value, step = np.inf, np.full(2 * k, np.inf)
     while np.abs(step).max() > 1e-5 and iterations < 100:  # of a logit
-        here = _sums(held_out, start + unit * deviation, curved=False)
-        new = here.nll / here.n + ridge / 2 * float(deviation @ deviation)
+        nll, slope = whole.nll_and_slope(start + unit * deviation)
+        new = nll + ridge / 2 * float(deviation @ deviation)
         if new > value + 1e-9:  # curvature found elsewhere can lead too far
             step = step / 2
             deviation = deviation + step
         else:
             value = new
-            step = curvature.step(here.slope * unit / here.n + ridge * deviation, ridge)
+            step = curvature.step(slope * unit + ridge * deviation, ridge)
             deviation = deviation - step
         iterations += 1
-    weight, bias = torch.from_numpy((start + unit * deviation).reshape(2, k))
-    fit = Fit("NLL", cooled.fit.before, here.nll / here.n, cooled.fit.iterations + iterations, len(held_out))
+    weight, bias = (start + unit * deviation).reshape(2, k)
+    fit = Fit("NLL", cooled.fit.before, nll, cooled.fit.iterations + iterations, n)
     return Affine(fit, weight, bias, of_log_probabilities=False)
 
 
-def _ridge(sample: Predictions, start: Floats, unit: Floats) -> tuple[float, _Curvature]:
+def _ridge(sample: _Rows, start: Floats, unit: Floats) -> tuple[float, _Curvature]:
     """The strongest ridge within a standard error of the least cross-validated NLL; the curvature of the whole.
 
     Curvature depends on the probabilities alone, so that of all folds serves for each.
     """
-    folds = [sample[fold::FOLDS] for fold in range(min(FOLDS, len(sample)))]
-    parts = [_sums(fold, start, curved=True) for fold in folds]
-    n, slope, hessian = sum(p.n for p in parts), sum(p.slope for p in parts), sum(p.hessian for p in parts)
-    size, direction = torch.linalg.eigh(torch.from_numpy(hessian / n * unit * unit[:, None]))
-    curvature = _Curvature(size.numpy().clip(0), direction.numpy())
+    n = len(sample.x)
+    folds = [sample[fold::FOLDS] for fold in range(min(FOLDS, n))]
+    slopes = [len(fold.x) * fold.nll_and_slope(start)[1] for fold in folds]
+    size, direction = np.linalg.eigh(sample.hessian(start) * unit * unit[:, None])
+    curvature = _Curvature(size.clip(0), direction)
     nll = np.zeros((len(folds), len(RIDGES)))
-    for row, fold, part in zip(nll, folds, parts, strict=True):
-        without = (slope - part.slope) / max(n - part.n, 1) * unit
-        for i, ridge in enumerate(RIDGES):
-            place = start - unit * curvature.step(without, ridge)
-            row[i] = _sums(fold, place, curved=False, sloped=False).nll / part.n
+    for row, fold, slope in zip(nll, folds, slopes, strict=True):
+        without = (sum(slopes) - slope) / max(n - len(fold.x), 1) * unit
+        row[:] = [fold.nll(start - unit * curvature.step(without, ridge)) for ridge in RIDGES]
     return float(RIDGES[simplest(nll)]), curvature
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Curvature:
     size: Floats  # [2 k] eigenvalues
     direction: Floats  # [2 k, 2 k]
 
     def step(self, slope: Floats, ridge: float) -> Floats:
         """(H + ridge)^-1 slope."""
-        return self.direction @ (self.direction.T @ slope / (self.size + ridge))
+        return np.asarray(self.direction @ (self.direction.T @ slope / (self.size + ridge)))
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """NLL, and its derivatives by w and b, summed over rows."""
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Logits and labels, and the mean NLL of softmax(w x + b) on them with its derivatives by (w, b)."""
 
-    n: int
-    nll: float
-    slope: Floats  # [2 k]; zeros where it was not asked for
-    hessian: Floats  # [2 k, 2 k]; the same
+    x: Array  # [n, k]
+    labels: Labels  # [n]
 
+    def __getitem__(self, rows: slice) -> _Rows:
+        return _Rows(self.x[rows], self.labels[rows])
 
-def _sums(rows: Predictions, parameters: Floats, *, curved: bool, sloped: bool = True) -> _Sums:
-    n, k = rows.values.shape
-    nll, slope, hessian = 0.0, torch.zeros(2, k, dtype=torch.float64), torch.zeros(2 * k, 2 * k, dtype=torch.float64)
-    for chunk in arrays.row_chunks(n, k, device=rows.values.device):
-        x = features(rows[chunk].logits, False)
-        x = x.float() if x.element_size() < 4 else x
-        label = rows.labels[chunk][:, None]
-        weight, bias = torch.from_numpy(parameters).to(x).view(2, k)
-        logits = torch.addcmul(bias, x, weight)
-        total = logits.logsumexp(1, keepdim=True)
-        nll += float((total.double() - logits.gather(1, label)).sum())
-        if not sloped:
-            continue
-        p = logits.sub_(total).exp_()
-        if curved:
-            hessian += _hessian(x, p).cpu()
-        p.scatter_add_(1, label, torch.full_like(label, -1, dtype=p.dtype))
-        slope += torch.stack([(p * x).sum(0, dtype=torch.float64), p.sum(0, dtype=torch.float64)]).cpu()
-    return _Sums(n, nll, slope.view(-1).numpy(), hessian.numpy())
+    def nll(self, parameters: Floats) -> float:
+        total = 0.0
+        for rows in row_chunks(*self.x.shape):
+            _, z = self._at(rows, parameters)
+            total += float(nll_in_place(z, self.labels[rows])[0].sum())
+        return total / len(self.x)
 
+    def nll_and_slope(self, parameters: Floats) -> tuple[float, Floats]:
+        nll, slope = 0.0, np.zeros((2, self.x.shape[1]))
+        for rows in row_chunks(*self.x.shape):
+            x, z = self._at(rows, parameters)
+            nll += residual_in_place(z, self.labels[rows])
+            ones = np.ones(len(z), dtype=z.dtype)
+            slope[1] += ones @ z
+            z *= x
+            slope[0] += ones @ z
+        return nll / len(self.x), slope.reshape(-1) / len(self.x)
 
-def _hessian(x: Tensor, p: Tensor) -> Tensor:
-    """Sum over rows of J' (diag p - p p') J, where J takes (w, b) to the logits."""
-    both = torch.cat([p * x, p], 1)
-    out = -(both.T @ both).double()
-    k = p.shape[1]
-    for i, j, weight in ((0, 0, p * x * x), (0, k, p * x), (k, 0, p * x), (k, k, p)):
-        out[i : i + k, j : j + k].diagonal().add_(weight.sum(0, dtype=torch.float64))
-    return out
+    def hessian(self, parameters: Floats) -> Floats:
+        """Mean of J' (diag p - p p') J, where J takes (w, b) to the logits."""
+        n, k = self.x.shape
+        i = np.arange(k)
+        out: Floats = np.zeros((2 * k, 2 * k))
+        for start in range(0, n, AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            x, p = self._at(rows, parameters)
+            p /= nll_in_place(p, self.labels[rows])[1][:, None]
+            px = p * x
+            both = np.concatenate([px, p], 1)
+            out -= both.T @ both
+            for row, column, weight in ((i, i, px * x), (i, k + i, px), (k + i, i, px), (k + i, k + i, p)):
+                out[row, column] += weight.sum(0)
+        return np.asarray(out / n)
+
+    def _at(self, rows: slice, parameters: Floats) -> tuple[Array, Array]:
+        """What is multiplied, and w x + b."""
+        x = features(self.x[rows], False)
+        weight, bias = parameters.astype(x.dtype).reshape(2, -1)
+        z = x * weight
+        z += bias
+        return x, z

@@ -1,4 +1,4 @@
-"""A study under way, as a live table."""
+"""The progress of a study, as a live table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assay.study import Progress
 
 @contextmanager
 def watched(name: str, workers: int) -> Iterator[Callable[[Progress], None]]:
-    """A live table of the progress; a request to end (SIGTERM) stops as Ctrl-C does."""
+    """A live table of the progress; SIGTERM stops the study like Ctrl-C."""
     start = time.monotonic()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

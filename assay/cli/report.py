@@ -1,4 +1,4 @@
-"""What a finished study is shown by: `assay study report` and `assay study rows`."""
+"""The results of a study: the commands `assay study report` and `assay study rows`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rich.text import Text
 
 from assay import audit, files
 from assay._core.arrays import InputError
-from assay._core.lookup import found
-from assay.files import not_over, replacing
+from assay._core.lookup import lookup, needs
+from assay._core.writing import not_over, replacing
 from assay.report import tables as shown
 from assay.study import (
     Run,
@@ -75,7 +75,7 @@ def report_command(
     bold: shown.Bold = "best",
     published: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Show the tables of a study, or write them, its page, its figures.
+    """Show the tables of a study, or write them, its page or its figures.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def report_command(
     to
         A file to write the tables to: .md, .tex or .csv.
     html
-        A page to write, to explore everything in a browser.
+        A page to write, to explore all results in a browser.
     pages
-        With --html, write the audit of each run as a page in its folder first, to which the study's page links.
+        With --html, also write the audit of each run as a page in its folder; the study's page links to it.
     figures
         A folder to write figures to, as SVG.
     test
@@ -96,18 +96,20 @@ def report_command(
     holm
         Correct the tests of each metric for their number.
     bold
-        What to print bold: the best, or what is significantly worse than the baseline.
+        Print in bold the best, or what is significantly worse than the baseline.
     published
-        Put the figures of the papers that the study names beside ours, with the difference.
+        Show the figures of the papers that the study names beside ours, with the difference.
     """
     study = read_study(file)
     not_over(to, html, figures, reading=[file])
     if figures is not None and figures.is_file():
         raise InputError(f"{figures} is a file; --figures needs a folder")
+    if figures is not None:
+        needs("matplotlib")
     runs = expand(study)
     if published and not study.published:
         raise InputError(f'{file} names no published table; say for instance published = ["zhu2022/2"]')
-    made = found_tables(study, runs, out, test, corrected=holm, beside=published)
+    made = study_tables(study, runs, out, test, corrected=holm, beside=published)
     if to is not None:
         _write_tables(made, to, bold, _left_out(study, runs, out))
     if html is not None:
@@ -124,14 +126,15 @@ def report_command(
         Console().print(grids(made, bold, Console().width))
 
 
-def found_tables(
+def study_tables(
     study: Study, runs: list[Run], out: Path, test: str = "welch", *, corrected: bool = False, beside: bool = False
 ) -> list[Table]:
+    """The tables of all runs that are done."""
     compared = partial(tables, beside=published_beside(study)) if beside else tables
     methods = [run.method for run in expand(study)]
     return compared(
         _rows(study, runs, out),
-        baseline=found("baseline", study.baseline or methods[0], {method: method for method in methods}),
+        baseline=lookup("baseline", study.baseline or methods[0], {method: method for method in methods}),
         metrics=study.metrics,
         test=TESTS[test],
         corrected=corrected,
@@ -148,12 +151,13 @@ def _rows(study: Study, runs: Sequence[Run], out: Path) -> pyarrow.Table:
 
 
 def _left_out(study: Study, runs: Sequence[Run], out: Path) -> str:
-    """How many runs a table is without, in a line; nothing where it is whole."""
+    """A line that says how many runs are missing in a table; empty if none is."""
     undone = sum(not has_rows(study, out / run.folder) for run in runs)
     return f"{undone} of {len(runs)} runs are not done and left out" if undone else ""
 
 
 def grids(found: list[Table], bold: shown.Bold, width: int) -> RenderableType:
+    """The tables, and if there are several their mean ranks, for the terminal."""
     legends = dict.fromkeys(shown.legend(table, bold) for table in found)
     ranked = shown.ranks(found, width=width) if len(found) > 1 else []
     parts = [grid for table in found for grid in shown.grids(table, bold, width=width)]
@@ -161,7 +165,7 @@ def grids(found: list[Table], bold: shown.Bold, width: int) -> RenderableType:
 
 
 def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
-    """The audit of each run's test predictions, as audit.html in its folder."""
+    """Write the audit of each run's test predictions as audit.html in its folder."""
     from assay.report.page import audit_page
 
     done = [run for run in runs if state(study, out / run.folder) == "done"]

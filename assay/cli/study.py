@@ -15,10 +15,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 
 from assay._core.arrays import InputError
+from assay._core.lookup import needs
+from assay._core.writing import not_over, replacing
 from assay.cli.progress import watched
-from assay.cli.report import RUNS, found_tables, grids, report_command, rows_command
-from assay.files import not_over, replacing
-from assay.nn.training import Hardware
+from assay.cli.report import RUNS, grids, report_command, rows_command, study_tables
 from assay.report import tables as shown
 from assay.study import (
     DONE,
@@ -27,31 +27,25 @@ from assay.study import (
     Run,
     Study,
     Tuned,
-    check,
     expand,
     read_study,
     rows_file,
-    run_local,
-    run_ray,
     state,
-    try_out,
     tune,
     tuned_study,
     why,
 )
 
-study_app = App(
-    name="study", help="Run a study of many trainings, and tabulate what it found.", help_format="plaintext"
-)
+study_app = App(name="study", help="Run a study of many trainings, and report its results.", help_format="plaintext")
 study_app.command(rows_command, name="rows")
 study_app.command(report_command, name="report")
-INTERRUPTED = 130  # the exit code of what Ctrl-C has stopped
+INTERRUPTED = 130  # the exit code after Ctrl-C
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Where:
-    """Where runs are kept, and how they are run.
+    """Where to train the runs, and their folder.
 
     Parameters
     ----------
@@ -62,13 +56,13 @@ class Where:
     workers
         Runs at a time.
     threads
-        Threads of each run; by default the machine's are shared out. A run is the same again only with as many.
+        Threads of each run; by default runs share the machine's. A run repeats exactly only on the same number.
     device
         cpu, cuda, mps or auto.
     gpus
-        GPUs of each run, which may be a fraction; for Ray.
+        GPUs of each run, possibly a fraction; for Ray.
     address
-        The Ray cluster to use, all of whose machines see the folder `out`; by default one of this machine.
+        The Ray cluster, whose machines all see the folder `out`; by default a new one of this machine.
     """
 
     out: Path = RUNS
@@ -80,12 +74,15 @@ class Where:
     address: str | None = None
 
     def refuse_file(self) -> None:
-        """Runs are kept in a folder."""
+        """Refuse a file as the folder of all runs."""
         if self.out.exists() and not self.out.is_dir():
             raise InputError(f"{self.out} is a file; --out needs a folder")
 
     def run_all(self, study: Study, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:
-        """Run what is not done."""
+        """Train all runs that are not done."""
+        from assay.nn.training import Hardware
+        from assay.study import run_local, run_ray
+
         if self.workers < 1:
             raise InputError(f"--workers must be at least 1, got {self.workers}")
         common: dict[str, Any] = {"workers": self.workers, "threads": self.threads, "hardware": Hardware(self.device)}
@@ -103,17 +100,20 @@ HERE = Where()
 def run_command(
     file: Path, *, where: Where = HERE, only: str = "", retry: Annotated[bool, Parameter(negative="")] = False
 ) -> int:
-    """Train every run of a study that is not done yet, and show the table; stopped with Ctrl-C, it can be gone on with.
+    """Train every run of a study that is not done yet, and show the table; after Ctrl-C the same command continues.
 
     Parameters
     ----------
     file
         The study, a TOML file.
     only
-        Only runs whose folder fits this pattern, as digits/*/sam*.
+        Only runs whose folder matches this pattern, such as digits/*/sam*.
     retry
-        Run again what failed before.
+        Run failed runs again.
     """
+    _needs_training()
+    from assay.study import check
+
     study = read_study(file)
     console = Console()
     runs = expand(study, only=only or "*")
@@ -130,13 +130,13 @@ def run_command(
         with watched(study.name, where.workers) as show:
             done = where.run_all(study, [run for run in runs if run not in failed], show)
     except KeyboardInterrupt:
-        console.print("stopped; the same command goes on from here", style="yellow")
+        console.print("stopped; the same command continues from here", style="yellow")
         return INTERRUPTED
     console.print(f"{done.done} runs done, {len(done.failed)} failed, in {time.monotonic() - start:.0f} s")
     left_out = [*failed, *done.failed]
     _print_failures(console, left_out, where.out)
     if len(left_out) < len(runs):
-        console.print(grids(found_tables(study, runs, where.out), "best", console.width))
+        console.print(grids(study_tables(study, runs, where.out), "best", console.width))
     return 1 if left_out else 0
 
 
@@ -150,23 +150,26 @@ def tune_command(
     metric: str = "ece",
     give_up: float = 0.01,
 ) -> int:
-    """Choose values of hyper-parameters one after the other, those under [tune], and write the study that has them.
+    """Choose the values of the hyper-parameters under [tune], one after the other, and write a study with them.
 
     Parameters
     ----------
     file
         The study.
     to
-        The file to write: a study that extends this one, of the recipes with the values chosen.
+        The file to write: a study that extends this one, of the recipes with the chosen values.
     on
-        Samples to choose by. To choose on test, as wang2021 did, makes the figures on test look better than they are.
+        Samples to choose on. Choosing on test, as wang2021 did, makes test figures better than they are.
     metric
-        What is to be low.
+        The metric to minimize.
     give_up
-        How much less than the highest accuracy is still good enough.
+        How far accuracy may stay below the highest.
     """
     study = read_study(file)
     not_over(to, reading=[file])
+    _needs_training()
+    from assay.study import check
+
     where.refuse_file()
     if len(study.data) > 1 or len(study.networks) > 1:
         raise InputError(f"{file}: values are chosen for one data set and one network; this study has several")
@@ -183,7 +186,7 @@ def tune_command(
 
             found = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up)
     except KeyboardInterrupt:
-        Console().print("stopped; the same command goes on from here", style="yellow")
+        Console().print("stopped; the same command continues from here", style="yellow")
         return INTERRUPTED
     Console().print(_trials(found, on, metric))
     with replacing(to) as stream:
@@ -193,7 +196,7 @@ def tune_command(
 
 @study_app.command(name="status")
 def status_command(file: Path, *, out: Path = RUNS) -> None:
-    """Count the runs that are done, failed and waiting.
+    """Count the runs that are done, failed, begun and waiting.
 
     Parameters
     ----------
@@ -211,13 +214,16 @@ def status_command(file: Path, *, out: Path = RUNS) -> None:
 
 @study_app.command(name="check")
 def check_command(file: Path) -> int:
-    """Say whether a study can run: its data are there, its networks fit them, each recipe can make a step.
+    """Say whether a study can run: its data exist, its networks fit them, each recipe can make a step.
 
     Parameters
     ----------
     file
         The study.
     """
+    _needs_training()
+    from assay.study import try_out
+
     study = read_study(file)
     with Console(stderr=True).status("a step of each recipe"):
         problems = list(try_out(study))
@@ -243,23 +249,28 @@ def clean_command(
     out
         Folder of all runs.
     failed_only
-        Only those that failed; of one that failed after its training, only that it did.
+        Only failed runs; a run that failed after its training is kept, and its failure is forgotten.
     """
     study = read_study(file)
     folders = [out / run.folder for run in expand(study) if (out / run.folder).is_dir()]
-    gone = [folder for folder in folders if not failed_only or state(study, folder) == "failed"]
-    kept = [folder for folder in gone if failed_only and (folder / DONE).is_file()]
-    shared = sum(any(file.name != rows_file(study) for file in folder.glob("rows.*.arrow")) for folder in gone)
-    for folder in gone:
-        if folder in kept:
+    chosen = [folder for folder in folders if not failed_only or state(study, folder) == "failed"]
+    trained = [folder for folder in chosen if failed_only and (folder / DONE).is_file()]
+    shared = sum(any(file.name != rows_file(study) for file in folder.glob("rows.*.arrow")) for folder in chosen)
+    for folder in chosen:
+        if folder in trained:
             (folder / FAILED).unlink()
         else:
             rmtree(folder)
-    Console().print(f"{len(gone) - len(kept)} runs deleted")
-    if kept:
-        Console().print(f"{len(kept)} were trained and are kept; their failure is forgotten")
+    Console().print(f"{len(chosen) - len(trained)} runs deleted")
+    if trained:
+        Console().print(f"{len(trained)} were trained and are kept; their failure is forgotten")
     elif shared:
         Console().print(f"{shared} of them were runs of other studies too", style="yellow")
+
+
+def _needs_training() -> None:
+    needs("torch")
+    needs("lightning")
 
 
 def _print_failures(console: Console, runs: Sequence[Run], out: Path) -> None:
@@ -272,6 +283,6 @@ def _trials(found: Tuned, on: str, metric: str) -> RenderableType:
     for head in ("parameter", "method", shown.heading("accuracy"), shown.heading(metric), ""):
         grid.add_column(head, overflow="fold")
     for trial in found.trials:
-        numbers = (f"{shown.scale(m) * s.mean:.2f}" for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
+        numbers = (shown.unit(m).number(s.mean) for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
         grid.add_row(trial.parameter, trial.method, *numbers, "chosen" if trial.chosen else "")
     return grid

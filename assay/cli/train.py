@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-import torch
 from cyclopts import Parameter
 from rich.console import Console
-from torch import Tensor, nn
 
 from assay import evaluate
 from assay._core.arrays import InputError
-from assay.nn.data import Cut, batches, load
-from assay.nn.networks import network as network_named
-from assay.nn.recipes import recipe as recipe_named
-from assay.nn.training import Hardware, Record, fitting, initialized, load_weights, train
+from assay._core.lookup import needs
+from assay.epochs import Record
 from assay.predictions import Predictions
 
 SHOWN = ("accuracy", "ece", "auroc", "aurc")
@@ -43,7 +38,7 @@ def train_command(
     workers: int = 0,
     threads: int | None = None,
 ) -> None:
-    """Train a network and write its predictions; a run that was interrupted goes on where it was.
+    """Train a network and write its predictions; an interrupted run continues from its last epoch.
 
     Under `torchrun --nproc-per-node N -m assay train ...` N processes share each batch.
 
@@ -54,15 +49,15 @@ def train_command(
     network
         A network, or your own at package.module:factory.
     recipe
-        A recipe, as focal; with @ in another paper's set-up, as focal@mukhoti2020.
+        A recipe, such as focal; with @ in the set-up of another paper, such as focal@mukhoti2020.
     out
         Folder of the run.
     epochs
-        Length of the training, the recipe's own by default; its schedule keeps its shape.
+        Length of the training, by default that of the recipe; its schedule keeps its shape.
     batch_size
-        Samples a step, the recipe's own by default.
+        Samples a step, by default those of the recipe.
     seed
-        Of weights, order, augmentation and dropout; the held-out samples are the same for all seeds.
+        Seed of weights, order, augmentation and dropout; the held-out samples are the same for all seeds.
     folder
         Folder that holds data sets; by default the one that ASSAY_DATA names.
     n_train
@@ -74,19 +69,24 @@ def train_command(
     device
         cpu, cuda, mps or auto.
     precision
-        Of weights and arithmetic.
+        Precision of weights and arithmetic.
     workers
-        Processes that read images which are not in memory.
+        Processes that read images from disk.
     threads
-        Threads on the CPU; a run is the same again only with as many.
+        CPU threads, by default OMP_NUM_THREADS or 1; a run repeats exactly only on the same number.
     """
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
-    if threads is not None:
-        if threads < 1:
-            raise InputError(f"--threads must be 1 or more, got {threads}")
-        torch.set_num_threads(threads)
-    chosen = recipe_named(recipe)
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads must be 1 or more, got {threads}")
+    needs("torch")
+    needs("lightning")
+    from assay.nn import recipes, training
+    from assay.nn.data import Cut, load
+
+    if threads is not None or "OMP_NUM_THREADS" not in os.environ:
+        training.use_threads(threads or 1)
+    chosen = recipes.recipe(recipe)
     chosen = replace(
         chosen,
         epochs=chosen.epochs if epochs is None else epochs,
@@ -94,14 +94,14 @@ def train_command(
         augment=augment,
     )
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
-    trained = train(
-        fitting(network, splits.train, data, seed=seed),
+    trained = training.train(
+        training.fitting(network, splits.train, data, seed=seed),
         splits,
         chosen,
         seed=seed,
         out=out,
         record=record,
-        hardware=Hardware(device, precision, workers),
+        hardware=training.Hardware(device, precision, workers),
         names={"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {}),
     )
     if os.environ.get("RANK", "0") == "0":
@@ -111,24 +111,10 @@ def train_command(
         for split, predictions in (("held_out", trained.held_out), ("test", trained.test)):
             if predictions is not None:
                 console.print(_summary(split, predictions), highlight=False)
-        console.print(f"assay audit {out / 'test.npz'} tells more", style="dim")
+        console.print(f"assay audit {out / 'test.npz'} has the details", style="dim")
 
 
 def _summary(split: str, predictions: Predictions) -> str:
-    values = evaluate(predictions)
+    values = evaluate(predictions, SHOWN)
     shown = "  ".join(f"{key} {values[key]:.4f}" for key in SHOWN)
     return f"{split:9}{len(predictions):>7,} samples  {shown}"
-
-
-def kept_network(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
-    """The network that a run of named data and network has kept, and some of its test samples."""
-    try:
-        names = json.loads((run / "run.json").read_text())["names"]
-        data, network = names["data"], names["network"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
-    splits = load(data, folder=names.get("folder"))
-    made = initialized(network_named(network), splits.train, seed=0)
-    load_weights(made, run)
-    some = splits.test[torch.arange(min(n, len(splits.test)))]
-    return made.eval(), next(batches(some, len(some))).x

@@ -1,8 +1,8 @@
-"""Real predictions of two real networks, so that everything can be tried at once.
+"""Real predictions of two networks, to try everything without data of your own.
 
-Two ResNets of 14 layers (172,506 parameters) were trained by `examples/embedded_predictions.py` on 15,000 CIFAR-10
-images for 24 epochs without augmentation, with SGD on a one-cycle schedule: one on cross-entropy, one with labels
-smoothed by .05. Stored are their float32 logits on 5,000 held-out images and on the 10,000 of the official test set.
+`examples/embedded_predictions.py` trained two ResNets of 14 layers (172,506 parameters) on 15,000 CIFAR-10 images for
+24 epochs without augmentation, with SGD on a one-cycle schedule: one with cross-entropy, one with label smoothing of
+.05. The files have their float32 logits on 5,000 held-out images and on the 10,000 images of the official test set.
 """
 
 from importlib.resources import as_file, files
@@ -23,6 +23,6 @@ def load(model: str = "cross_entropy", split: str = "test") -> Predictions:
     if model not in MODELS or split not in SPLITS:
         raise ValueError(f"no embedded '{model}' on '{split}'; there are {', '.join(MODELS)} on {', '.join(SPLITS)}")
     with as_file(files("assay.examples") / f"cifar10_{model}_{split}.npz") as file:
-        found = read(file)
-    assert isinstance(found, Predictions)
-    return found
+        predictions = read(file)
+    assert isinstance(predictions, Predictions)
+    return predictions

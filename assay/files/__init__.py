@@ -1,61 +1,58 @@
-"""Predictions on disk: npz, Parquet and csv, read and written whole or not at all."""
+"""Predictions on disk: npz, Parquet and csv files."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zipfile import BadZipFile
 from zlib import error as ZlibError
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from assay._core import arrays
-from assay._core.arrays import InputError
+from assay._core.arrays import Array, InputError
+from assay._core.writing import replacing
 from assay.files._classes import class_indices, listed, matching
-from assay.files._formats import READERS, WRITERS, Array
+from assay.files._formats import READERS, WRITERS
 from assay.predictions import Outcomes, Predictions
 
-KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # what a file may hold, exactly one of them
-BY_CLASS = ("logits", "probabilities")  # those of them that may be one column a class
+KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
+BY_CLASS = ("logits", "probabilities")  # these may be one column a class
 TAGS = ("ids", "group")
-SCORES = ("nll", "brier", "entropy")  # what outcomes may have besides
+SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file are what; what is not said goes by its standard name, the one that `write` uses.
+    """The names of a file's columns; a column that is not named here has its standard name, the one that `write` uses.
 
-    `logits` and `probabilities` name one column of vectors, or by a pattern one column a class (`p_*`): where the star
-    stands for numbers these are the classes; where it stands for names (`p_cat`) the labels must be such names too, and
-    the classes count in the order of the file.
+    `logits` and `probabilities` name one column of vectors, or by a pattern one column a class (`p_*`). If the star
+    stands for numbers, these are the classes. If it stands for names (`p_cat`), the labels must be such names too, and
+    the classes are numbered in the order of the file.
 
     Parameters
     ----------
     label
-        Column of the true classes: numbers from 0, or names that the columns of the classes have too.
+        Column of the true classes: numbers from 0, or the names in the class columns.
     logits
         Column of logits, or a pattern for one column a class ('z_*').
     probabilities
         Column of probabilities, or a pattern for one column a class ('p_*').
     positive
-        Of two classes: column of the probability of class 1.
+        For two classes: column of the probability of class 1.
     confidence
-        Column of the confidence in [0, 1] of the answer given.
+        Column of the confidence in [0, 1] in the answer.
     score
-        Column of a score that is no probability and only ranks.
+        Column of a score that is not a probability and only ranks.
     correct
-        Column that says whether the answer was right, 0 or 1.
+        Column that says whether the answer is right, 0 or 1.
     ids
-        Column that tells one row from another.
+        Column that identifies each row.
     group
-        Column to break the audit down by.
+        Column of groups to audit separately.
     """
 
     label: str = "labels"
@@ -70,7 +67,7 @@ class Columns:
 
 
 def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:  # noqa: B008 (frozen)
-    """Read predictions, or outcomes where the file has only a confidence and whether it was right.
+    """Read predictions, or outcomes if the file has only a confidence and whether the answer is right.
 
     Error messages count rows from 0.
     """
@@ -90,7 +87,7 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
-    """Write to npz, Parquet or csv by the ending of the name; the file appears whole or not at all."""
+    """Write npz, Parquet or csv, by the ending of the name; the file appears whole or not at all."""
     path = Path(file)
     save = WRITERS.get(path.suffix)
     if save is None:
@@ -99,51 +96,32 @@ def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
         save(_table(predictions), stream)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a temporary file that takes the name `path` once all is written, or vanishes."""
-    if not path.name:
-        raise InputError(f"'{path}' names no file to write to")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            yield stream
-        temporary.replace(path)
-    except OSError as problem:
-        raise InputError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:
-    """Refuse to write over what is read, or two things to one file."""
-    taken = {path.resolve() for path in reading if path is not None}
-    for path in written:
-        if path is not None:
-            if path.resolve() in taken:
-                raise InputError(f"{path} is read or written already; give what is written a name of its own")
-            taken.add(path.resolve())
-
-
 def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:
-    said = {kind: name for kind in KINDS if (name := getattr(columns, kind)) is not None}
-    kinds = said or {kind: name for kind in KINDS if (name := _standard(table, kind))}
+    named = {kind: name for kind in KINDS if (name := getattr(columns, kind)) is not None}
+    kinds = named or {kind: name for kind in KINDS if (name := _standard(table, kind))}
     if len(kinds) != 1:
-        found = f"{' and '.join(kinds)} together" if kinds else f"only {listed(table)}"
+        has = f"{' and '.join(kinds)} together" if kinds else f"only {listed(table)}"
         flags = "say which column is what by flags, as in --logits NAME --label NAME"
-        raise InputError(f"needs one of {', '.join(KINDS)}, has {found}; {flags}")
+        raise InputError(f"needs one of {', '.join(KINDS)}, has {has}; {flags}")
     kind, name = kinds.popitem()
-    named = {tag: getattr(columns, tag) or (tag if tag in table else None) for tag in TAGS}
-    tags = {tag: _tags(table, column, tag) for tag, column in named.items() if column is not None}
     if kind in ("confidence", "score"):
-        confidence = _column(table, name, kind)
-        if kind == "confidence":
-            _refuse_percentages(confidence)
-        correct = _column(table, columns.correct, "correct")
-        outcomes = Outcomes.from_scores(confidence, correct, is_probability=kind == "confidence", **tags)
-        scores: dict[str, Any] = {x: torch.as_tensor(table[x]).double() for x in SCORES if x in table and not said}
-        return replace(outcomes, **scores)
-    labels = _column(table, columns.label, "label")
+        return _outcomes(table, columns, kind, name, SCORES if not named else ())
+    return _predictions(table, columns, kind, name)
+
+
+def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
+    confidence = _column(table, name, kind)
+    if kind == "confidence":
+        _refuse_percentages(confidence)
+    correct = _column(table, columns.correct, "correct")
+    is_probability = kind == "confidence"
+    outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
+    present: dict[str, Any] = {x: _score(table[x], x, len(outcomes)) for x in scores if x in table}
+    return replace(outcomes, **present)
+
+
+def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str) -> Predictions:
+    labels, tags = _column(table, columns.label, "label"), _tags(table, columns)
     if kind == "positive":
         return Predictions.from_binary_probabilities(_column(table, name, kind), labels, **tags)
     matrix = _matrix(table, name, kind)
@@ -168,7 +146,12 @@ def _standard(table: Mapping[str, Array], name: str) -> str | None:
     return f"{name}_*" if f"{name}_0" in table or (name in BY_CLASS and some > 1) else None
 
 
-def _tags(table: Mapping[str, Array], name: str, flag: str) -> Array:
+def _tags(table: Mapping[str, Array], columns: Columns) -> dict[str, Array]:
+    named = {tag: getattr(columns, tag) or (tag if tag in table else None) for tag in TAGS}
+    return {tag: _tag(table, column, tag) for tag, column in named.items() if column is not None}
+
+
+def _tag(table: Mapping[str, Array], name: str, flag: str) -> Array:
     array = _column(table, name, flag)
     if array.dtype.kind == "U" and (array == "").any():
         raise InputError(f"column '{name}', row {int((array == '').argmax())}: no value")
@@ -176,10 +159,17 @@ def _tags(table: Mapping[str, Array], name: str, flag: str) -> Array:
 
 
 def _refuse_percentages(confidence: Array) -> None:
-    """Here and not only further on, since on the command line a mere score is told by a flag."""
-    x = arrays.tensor(confidence, name="confidence")
+    """`Outcomes` checks this too; the message here names the flag of the command line."""
+    x = arrays.array(confidence, name="confidence")
     what = "divide per cents by 100, and name a score that is no probability by --score"
     arrays.refuse(x, (x < 0) | (x > 1), f"confidence {{}} is outside [0, 1]; {what}")
+
+
+def _score(column: Array, name: str, n: int) -> Array:
+    score = arrays.floats(column, name=name, ndim=1)
+    if len(score) != n:
+        raise InputError(f"{n} rows of confidence but {len(score)} of {name}")
+    return score.astype(np.float64)
 
 
 def _column(table: Mapping[str, Array], name: str, flag: str) -> Array:
@@ -199,22 +189,21 @@ def _matrix(table: Mapping[str, Array], pattern: str, flag: str) -> Array:
 
 def _table(predictions: Predictions | Outcomes) -> dict[str, Array]:
     """The columns of a file, by their standard names."""
-    if isinstance(predictions, Predictions):
-        kind = "probabilities" if predictions.normalized else "logits"
-        tensors: dict[str, Tensor | None] = {kind: predictions.values, "labels": predictions.labels}
-        tensors["features"] = predictions.features
-    else:
-        kind = "confidence" if predictions.is_probability else "score"
-        tensors = {kind: predictions.confidence, "correct": predictions.correct}
-        tensors |= {name: getattr(predictions, name) for name in SCORES}
-    columns = {name: _numpy(x) for name, x in tensors.items() if x is not None}
-    if isinstance(predictions, Predictions) and predictions.classes is not None:
-        values, labels = columns.pop(kind), columns.pop("labels")
-        columns |= {f"{kind}_{name}": values[:, j] for j, name in enumerate(predictions.classes)}
-        columns["labels"] = np.array(predictions.classes)[labels]
-    tags = {"ids": predictions.ids, "group": predictions.group}
-    return columns | {name: x for name, x in tags.items() if x is not None}
+    columns = _scores(predictions) if isinstance(predictions, Predictions) else _confidence(predictions)
+    columns |= {name: getattr(predictions, name) for name in TAGS}
+    return {name: x for name, x in columns.items() if x is not None}
 
 
-def _numpy(x: Tensor) -> Array:
-    return (x.float() if x.dtype is torch.bfloat16 else x).cpu().numpy()
+def _scores(predictions: Predictions) -> dict[str, Array | None]:
+    kind = "probabilities" if predictions.normalized else "logits"
+    values, labels, features = predictions.values, predictions.labels, {"features": predictions.features}
+    if predictions.classes is None:
+        return {kind: values, "labels": labels, **features}
+    by_class = {f"{kind}_{name}": values[:, j] for j, name in enumerate(predictions.classes)}
+    return {**features, **by_class, "labels": np.array(predictions.classes)[labels]}
+
+
+def _confidence(outcomes: Outcomes) -> dict[str, Array | None]:
+    kind = "confidence" if outcomes.is_probability else "score"
+    scores = {name: getattr(outcomes, name) for name in SCORES}
+    return {kind: outcomes.confidence, "correct": outcomes.correct, **scores}

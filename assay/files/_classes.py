@@ -1,4 +1,4 @@
-"""One column a class: which columns a pattern means, in what order, and which of the classes a label names."""
+"""One column a class: the columns that match a pattern, their order, and the class that a label names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from assay._core.arrays import InputError
-from assay.files._formats import Array
+from assay._core.arrays import Array, InputError
 
 LISTED = 10  # names in a message
 
 
 def matching(names: Collection[str], pattern: str) -> dict[str, str]:
-    """The columns that a pattern matches, by what its star stands for: by number, or named in the order of the file."""
+    """The columns that match a pattern, by what its star stands for: in order of number, or of the file if named."""
     before, _, after = pattern.partition("*")
     if "*" in after:
         raise InputError(f"'{pattern}' has two stars; one must stand for the class")
@@ -21,13 +20,13 @@ def matching(names: Collection[str], pattern: str) -> dict[str, str]:
     matched = [x for x in names if x.startswith(before) and x.endswith(after) and len(x) >= fixed]
     if not matched:
         raise InputError(f"no column matches '{pattern}'; it has {listed(names)}")
-    found = {name[len(before) : len(name) - len(after)]: name for name in matched}
-    named = [name for stem, name in found.items() if not stem.isdecimal()]
-    if len(named) == len(found):
-        return found
+    by_stem = {name[len(before) : len(name) - len(after)]: name for name in matched}
+    named = [name for stem, name in by_stem.items() if not stem.isdecimal()]
+    if len(named) == len(by_stem):
+        return by_stem
     if named:
         raise InputError(f"'{pattern}' matches numbered columns and '{named[0]}'; rename that one or the classes")
-    ordered = dict(sorted(found.items(), key=lambda item: int(item[0])))
+    ordered = dict(sorted(by_stem.items(), key=lambda item: int(item[0])))
     if [int(stem) for stem in ordered] != list(range(len(ordered))):
         got = listed(ordered.values())
         raise InputError(
@@ -37,7 +36,7 @@ def matching(names: Collection[str], pattern: str) -> dict[str, str]:
 
 
 def class_indices(labels: Array, classes: Collection[str], pattern: str) -> Array:
-    """The place of each label among the names of the classes; numbered classes are their own places."""
+    """The index of each label among the names of the classes; a numbered class is its own index."""
     if all(name.isdecimal() for name in classes):
         _refuse_names(labels, pattern)
         return labels
@@ -64,7 +63,7 @@ def _refuse_names(labels: Array, pattern: str) -> None:
 
 
 def listed(names: Iterable[str]) -> str:
-    """As many as one can read."""
+    """The first names, and how many more there are."""
     shown = list(names)
     more = f" and {len(shown) - LISTED} more" if len(shown) > LISTED else ""
     return ", ".join(shown[:LISTED]) + more

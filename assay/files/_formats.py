@@ -1,4 +1,7 @@
-"""The three kinds of file as tables of named columns; a reader is told which columns hold tags, not numbers."""
+"""Files as tables of named columns, one reader and one writer a format.
+
+A reader takes the names of the columns that hold tags: these are read as text.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,12 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay._core.arrays import InputError
-
-Array = NDArray[Any]
+from assay._core.arrays import Array, InputError
 
 
 class LazyTable(Mapping[str, Array]):
-    """Columns that are converted when asked for, so that those nobody needs may hold anything."""
+    """Columns that are converted on access, so that unused columns may hold anything."""
 
     def __init__(self, names: list[str], load: Callable[[str], Array]):
         repeated = [name for name in names if names.count(name) > 1]
@@ -39,7 +39,7 @@ class LazyTable(Mapping[str, Array]):
 
 def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     def load(name: str) -> Array:
-        # Opened here: on a damaged archive np.load would leave its own stream open.
+        # np.load leaves a stream that it opens itself open if the archive is damaged.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             try:
                 return np.asarray(archive[name])
@@ -50,7 +50,7 @@ def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     with path.open("rb") as stream:
         try:
             archive = np.load(stream, allow_pickle=False)
-        except ValueError as problem:  # no archive and no array, so numpy takes it for a pickle
+        except ValueError as problem:  # neither an archive nor an array: numpy takes it for a pickle
             raise InputError("cannot be read as npz: it is no archive of arrays, as np.savez writes them") from problem
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise InputError("is a single array, not an npz archive of named ones")
@@ -68,7 +68,7 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     try:
         return _from_arrow(pq.read_table(path))
     except (pa.ArrowException, OSError) as problem:
-        if getattr(problem, "errno", None):  # the system's reason, and none of the file's own
+        if getattr(problem, "errno", None):  # an error of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
@@ -97,8 +97,7 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     import pyarrow as pa
     from pyarrow import csv
 
-    # An empty cell has no value, but "nan" is one, and an error of its own further on. Tags are read as they are
-    # written: 007 is not 7.
+    # An empty cell is missing; "nan" is a value, which later checks refuse. Tags keep their text: 007 is not 7.
     options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
     _check_head(path)
     try:
@@ -119,7 +118,7 @@ def _check_head(path: Path) -> None:
 
 
 def _broken_row(path: Path) -> str:
-    """Read again, in one thread, which alone counts the rows, to say which one is the first of a wrong length."""
+    """Find the first row of a wrong length, in a second read on one thread: only that one counts rows."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -139,7 +138,7 @@ def _broken_row(path: Path) -> str:
 
 
 def _as_written(tags: Array) -> Array:
-    """Whole numbers where writing them gives the same text, else the text."""
+    """Whole numbers if writing them gives the same text, else the text."""
     try:
         numbers = tags.astype(np.int64)
     except ValueError:
@@ -153,7 +152,7 @@ def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
 
     flat: dict[str, Array] = {}
     for name, array in table.items():
-        # In double precision, so that a number read back is the number written.
+        # Double precision, so that a number is read back as it was written.
         wide = array.astype(np.float64) if array.dtype.kind == "f" else array
         flat |= {f"{name}_{j}": wide[:, j] for j in range(wide.shape[1])} if wide.ndim == 2 else {name: wide}
     csv.write_csv(pa.table(flat), stream)

@@ -1,17 +1,27 @@
-"""Calibration maps: what a calibrator returns. They are fitted, frozen, and say what they keep.
+"""Calibration maps: the fitted, frozen records that calibrators return. Each says what it keeps.
 
-A `LogitMap` takes logits to logits. A `ConfidenceMap` takes the confidence of the predicted class to another confidence
-and leaves the label alone. A `Sequence` is maps one after the other.
+A `LogitMap` maps logits to logits. A `ConfidenceMap` maps the confidence in the predicted class and leaves the label
+alone. A `Sequence` is several maps one after the other.
 """
 
+from assay.maps._applying import (
+    Answer,
+    Map,
+    Sequence,
+    answer,
+    apply,
+    parts,
+    refuse_other_classes,
+    refuse_other_scores,
+)
 from assay.maps._confidence import CLIP, Curve, Logistic, ScoreLogistic, Steps
 from assay.maps._kinds import Candidate, ConfidenceMap, Fit, LogitMap
-from assay.maps._logits import Affine, Ensemble, OneVsRest, Temperature, features
+from assay.maps._logits import FLOOR, Affine, Ensemble, OneVsRest, Temperature, features
 from assay.maps._saving import load, save
-from assay.maps._sequence import Answer, Map, Sequence, answer, apply, parts
 
 __all__ = [
     "CLIP",
+    "FLOOR",
     "Affine",
     "Answer",
     "Candidate",
@@ -32,5 +42,7 @@ __all__ = [
     "features",
     "load",
     "parts",
+    "refuse_other_classes",
+    "refuse_other_scores",
     "save",
 ]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from assay._core.arrays import Array
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A calibrator that was weighed against others: its mean loss where it was not fitted, and how sure that is."""
+    """One of the calibrators that `auto` compared: its mean cross-validated loss, and how far it is from the best."""
 
     name: str
     loss: float
@@ -26,14 +26,14 @@ class Fit:
     """How a fit went."""
 
     objective: str  # what was minimized
-    before: float | None  # its value without the map; a score that is no probability has none
+    before: float | None  # its value without the map; None for a score that is no probability
     after: float
     iterations: int
     n: int
-    at_bound: bool = False  # the optimum lies beyond what was searched: not to be relied on
-    chosen_from: tuple[Candidate, ...] = ()  # where the calibrator itself was chosen
-    rows: str = ""  # a digest of what it was fitted on, where the map was saved by a command
-    classes: tuple[str, ...] | None = None  # what they were called there, in the order of the map
+    at_bound: bool = False  # the optimum lies outside the range that was searched: do not rely on it
+    chosen_from: tuple[Candidate, ...] = ()  # what `auto` compared
+    rows: str = ""  # digest of the rows it was fitted on, if a command saved the map
+    classes: tuple[str, ...] | None = None  # names of the classes, in the order of the map
 
     def __str__(self) -> str:
         bound = ", at a bound" if self.at_bound else ""
@@ -43,19 +43,19 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitted(ABC):
-    """What every map is: equal to another of its kind with equal numbers."""
+    """A fitted map; two maps of one kind are equal if all their numbers are."""
 
     fit: Fit
 
     @property
     @abstractmethod
     def keeps_label(self) -> bool:
-        """Whether the predicted class is always the same."""
+        """Whether the predicted class never changes."""
 
     @property
     @abstractmethod
     def keeps_ranking(self) -> bool:
-        """Whether samples keep their order by confidence, whatever their logits, none being tied that were not."""
+        """Whether samples always keep their order by confidence, without new ties."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(
@@ -66,12 +66,12 @@ class Fitted(ABC):
 
 
 def _equal(a: object, b: object) -> bool:
-    return torch.equal(a, b) if isinstance(a, Tensor) and isinstance(b, Tensor) else a == b
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else a == b
 
 
 @dataclass(frozen=True, eq=False)
 class LogitMap(Fitted):
-    """Logits [n, k] -> logits or log-probabilities [n, k]."""
+    """Logits [n, k] -> logits or log-probabilities [n, k], in the precision of the input, at least float32."""
 
     gives: ClassVar[Literal["logits", "log-probabilities", "as given"]]
 
@@ -81,21 +81,19 @@ class LogitMap(Fitted):
         def n_classes(self) -> int: ...
 
     @abstractmethod
-    def __call__(self, logits: Tensor) -> Tensor: ...
+    def __call__(self, logits: Array) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceMap(Fitted):
-    """Confidence, or any score, [n] -> confidence [n]; the label stays."""
+    """Confidence, or any score, [n] -> confidence [n], in the precision of the input, at least float32.
+
+    Calculated in float64; the predicted class stays.
+    """
 
     @property
     def keeps_label(self) -> bool:
         return True
 
     @abstractmethod
-    def __call__(self, confidence: Tensor) -> Tensor: ...
-
-    @staticmethod
-    def by_row(maps: Sequence[Any], rows: Tensor) -> Tensor:
-        """Each of the rows [k, n] by a map of its own; all are of this kind."""
-        return torch.stack([mapping(row) for mapping, row in zip(maps, rows, strict=True)])
+    def __call__(self, confidence: Array) -> Array: ...

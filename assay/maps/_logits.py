@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from assay._core.arrays import Array, Floats, log, log_softmax, single, softmax
 from assay.maps._kinds import ConfidenceMap, LogitMap
 
 FLOOR = -87.0  # about the logarithm of the smallest normal float32
-AT_ONCE = 2**22  # probabilities that are looked up together, each for some thirty bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Temperature(LogitMap):
-    """Divide the logits by `t`: no label changes, and of two classes no ranking."""
+    """Divide the logits by `t`. Labels stay; so does the ranking if there are two classes."""
 
     t: float
     n_classes: int
@@ -29,26 +28,29 @@ class Temperature(LogitMap):
     def keeps_ranking(self) -> bool:
         return self.n_classes == 2 or self.t == 1
 
-    def __call__(self, logits: Tensor) -> Tensor:
-        return logits / self.t
+    def __call__(self, logits: Array) -> Array:
+        return np.asarray(single(logits) / self.t)
 
     def __str__(self) -> str:
         return f"logits / {self.t:.4g}"
 
 
-def features(logits: Tensor, of_log_probabilities: bool) -> Tensor:
-    """What an affine map multiplies: logits, or log-probabilities no lower than FLOOR; a probability of 0 is there."""
+def features(logits: Array, of_log_probabilities: bool) -> Array:
+    """The input of an affine map: logits, or log-probabilities of at least FLOOR; a logit of -inf becomes FLOOR."""
     if of_log_probabilities:
-        return logits.log_softmax(1).clamp(min=FLOOR)
-    return logits.masked_fill(logits.isneginf(), FLOOR)
+        z = log_softmax(logits)
+        return np.maximum(z, FLOOR, out=z)
+    z = single(logits)
+    lowest = z == -np.inf
+    return np.where(lowest, z.dtype.type(FLOOR), z) if lowest.any() else z
 
 
 @dataclass(frozen=True, eq=False)
 class Affine(LogitMap):
-    """W z + b of the logits, or of the log-probabilities; a weight of one number a class stands for a diagonal W."""
+    """W z + b of the logits, or of the log-probabilities; a one-dimensional weight is the diagonal of W."""
 
-    weight: Tensor  # [k] or [k, k] float64, a row for each new logit
-    bias: Tensor  # [k] float64
+    weight: Floats  # [k] or [k, k], one row for each new logit
+    bias: Floats  # [k]
     of_log_probabilities: bool
     gives = "logits"
 
@@ -64,37 +66,40 @@ class Affine(LogitMap):
     def keeps_ranking(self) -> bool:
         return False
 
-    def __call__(self, logits: Tensor) -> Tensor:
+    def __call__(self, logits: Array) -> Array:
         z = features(logits, self.of_log_probabilities)
-        weight, bias = self.weight.to(z), self.bias.to(z)
-        return z * weight + bias if weight.dim() == 1 else torch.addmm(bias, z, weight.T)
+        weight, bias = self.weight.astype(z.dtype), self.bias.astype(z.dtype)
+        out = z * weight if weight.ndim == 1 else z @ weight.T
+        out += bias
+        return np.asarray(out)
 
     def __str__(self) -> str:
-        diagonal = self.weight if self.weight.dim() == 1 else self.weight.diagonal()
+        diagonal = self.weight if self.weight.ndim == 1 else self.weight.diagonal()
         what = "log-probabilities" if self.of_log_probabilities else "logits"
-        return f"{what} x {diagonal.min():.3g} to {diagonal.max():.3g}, shifted by up to {self.bias.abs().max():.3g}"
+        shift = np.abs(self.bias).max()
+        return f"{what} x {diagonal.min():.3g} to {diagonal.max():.3g}, shifted by up to {shift:.3g}"
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(LogitMap):
-    """log(a softmax(z / t) + b softmax(z) + c / k): order among classes stays."""
+    """log(a softmax(z / t) + b softmax(z) + c / k): classes keep their order."""
 
     t: float
-    weights: tuple[float, float, float]
+    weights: Floats  # [3] a, b, c
     n_classes: int
     gives = "log-probabilities"
 
     @property
     def keeps_label(self) -> bool:
-        return self.weights[2] < 1
+        return bool(self.weights[2] < 1)
 
     @property
     def keeps_ranking(self) -> bool:
         return self.n_classes == 2 and self.keeps_label
 
-    def __call__(self, logits: Tensor) -> Tensor:
-        a, b, c = self.weights
-        return (a * (logits / self.t).softmax(1) + b * logits.softmax(1) + c / logits.shape[1]).log()
+    def __call__(self, logits: Array) -> Array:
+        a, b, c = self.weights.tolist()
+        return log(a * softmax(single(logits) / self.t) + b * softmax(logits) + c / logits.shape[1])
 
     def __str__(self) -> str:
         a, b, c = self.weights
@@ -103,7 +108,7 @@ class Ensemble(LogitMap):
 
 @dataclass(frozen=True, eq=False)
 class OneVsRest(LogitMap):
-    """Each class's probability by a map of its own, and rows made to sum to 1; a row of zeros stays as it was."""
+    """One map for the probability of each class; rows are then divided by their sum, or stay unmapped if that is 0."""
 
     maps: tuple[ConfidenceMap, ...]  # [k], all of one kind
     gives = "log-probabilities"
@@ -120,19 +125,14 @@ class OneVsRest(LogitMap):
     def keeps_ranking(self) -> bool:
         return False
 
-    def __call__(self, logits: Tensor) -> Tensor:
-        if torch.compiler.is_exporting():
-            return self._of(logits)
-        out, rows = torch.empty_like(logits), max(AT_ONCE // len(self.maps), 1)
-        for given, found in zip(torch.split(logits, rows), torch.split(out, rows), strict=True):
-            found.copy_(self._of(given))
-        return out
-
-    def _of(self, logits: Tensor) -> Tensor:
-        before = logits.softmax(1)
-        after = type(self.maps[0]).by_row(self.maps, before.T.contiguous()).T
-        total = after.sum(1, keepdim=True)
-        return torch.where(total > 0, after / total, before).log()
+    def __call__(self, logits: Array) -> Array:
+        # In float64, so that the side of a step on which a probability falls does not depend on rounding.
+        before = np.ascontiguousarray(softmax(logits.astype(np.float64)).T)
+        after = np.stack([mapping(column) for mapping, column in zip(self.maps, before, strict=True)])
+        total = after.sum(0)
+        np.divide(after, total, out=after, where=total > 0)
+        np.copyto(after, before, where=total <= 0)
+        return log(after).T.astype(single(logits[:0]).dtype, order="C")
 
     def __str__(self) -> str:
         return f"{len(self.maps)} classes, the first by {self.maps[0]}"

@@ -1,55 +1,27 @@
-"""Metrics: three tables (outcomes, bins, ranking) and a few lines for each number on them."""
+"""Metrics: one function each, of predictions, outcomes or the table it is read from, and one record that says how it is
+shown and how sure it is.
 
-from assay.metrics._bins import (
-    Bins,
+`METRICS` holds the records by key. Error bars, noise floors and tests are in `assay.metrics.inference`.
+"""
+
+from assay._core.arrays import Floats
+from assay.metrics._bins import Bins, tally
+from assay.metrics._by_class import ada_ece_positive, classwise_ece, ece_positive, tace
+from assay.metrics._calibration import (
+    ada_ece,
     debiased_ece,
     ece,
+    ece_l2_mass,
     ece_lb,
-    equal_mass,
-    equal_width,
+    ece_lb_l1,
+    ece_lb_l2,
     mce,
     oe,
+    rmsce,
     squared_ce,
-    tally,
 )
-from assay.metrics._classwise import ClassBins, class_bins, class_tally, classwise_ece, tace
-from assay.metrics._evaluate import COVERAGES, METRICS, Metric, Survey, evaluate, positive_class, survey
-from assay.metrics._influence import (
-    Influence,
-    augrc_influence,
-    aupr_error_influence,
-    aupr_success_influence,
-    aurc_influence,
-    auroc_influence,
-    e_aurc_influence,
-)
-from assay.metrics._intervals import (
-    Interval,
-    ece_interval,
-    ece_l2_interval,
-    fpr95_interval,
-    mean_interval,
-    proportion_interval,
-    risk_interval,
-    share_interval,
-)
-from assay.metrics._kernel import mmce, smooth_ece
-from assay.metrics._noise import NoiseFloor, NoiseFloors, noise_floors
-from assay.metrics._paired import (
-    AccuracyChange,
-    CalibrationPart,
-    Estimate,
-    accuracy_change,
-    calibration_difference,
-    calibration_estimate,
-    calibration_part,
-    holm,
-    mean_estimate,
-)
-from assay.metrics._proper import Decomposition, Isotonic, brier_decomposition, isotonic, nll_decomposition
-from assay.metrics._ranking import (
-    Floats,
-    Ranking,
+from assay.metrics._classwise import ClassBins, class_bins_of
+from assay.metrics._failure import (
     RiskCoverage,
     augrc,
     aupr_error,
@@ -60,10 +32,27 @@ from assay.metrics._ranking import (
     coverage_at_risk,
     e_aurc,
     fpr95,
-    ranking,
+    optimal_aurc,
+    risk_at_80,
+    risk_at_90,
+    risk_at_95,
     risk_at_coverage,
     risk_coverage,
 )
+from assay.metrics._isotonic import Isotonic
+from assay.metrics._kernel import mmce, smooth_ece
+from assay.metrics._means import accuracy, brier, mean_confidence, mean_entropy, nll
+from assay.metrics._proper import (
+    Decomposition,
+    brier_calibration,
+    brier_decomposition,
+    brier_refinement,
+    nll_calibration,
+    nll_decomposition,
+    nll_refinement,
+)
+from assay.metrics._ranking import Ranking
+from assay.metrics._records import COMPARED, METRICS, Metric, Unit, evaluate
 from assay.metrics._split import (
     EceTerms,
     confidence_gap,
@@ -74,86 +63,92 @@ from assay.metrics._split import (
     s99_accuracy,
 )
 from assay.metrics._sweep import sweep_bins, sweep_ece
+from assay.metrics._tables import (
+    Rankable,
+    Tables,
+    class_bins,
+    equal_mass,
+    equal_width,
+    isotonic,
+    positive_class,
+    ranking,
+    tables,
+)
 
 __all__ = [
-    "COVERAGES",
+    "COMPARED",
     "METRICS",
-    "AccuracyChange",
     "Bins",
-    "CalibrationPart",
     "ClassBins",
     "Decomposition",
     "EceTerms",
-    "Estimate",
     "Floats",
-    "Influence",
-    "Interval",
     "Isotonic",
     "Metric",
-    "NoiseFloor",
-    "NoiseFloors",
+    "Rankable",
     "Ranking",
     "RiskCoverage",
-    "Survey",
-    "accuracy_change",
+    "Tables",
+    "Unit",
+    "accuracy",
+    "ada_ece",
+    "ada_ece_positive",
     "augrc",
-    "augrc_influence",
     "aupr_error",
-    "aupr_error_influence",
     "aupr_success",
-    "aupr_success_influence",
     "aurc",
     "aurc_in_file_order",
-    "aurc_influence",
     "auroc",
-    "auroc_influence",
+    "brier",
+    "brier_calibration",
     "brier_decomposition",
-    "calibration_difference",
-    "calibration_estimate",
-    "calibration_part",
+    "brier_refinement",
     "class_bins",
-    "class_tally",
+    "class_bins_of",
     "classwise_ece",
     "confidence_gap",
     "coverage_at_risk",
     "debiased_ece",
     "e_aurc",
-    "e_aurc_influence",
     "ece",
     "ece_correct",
-    "ece_interval",
-    "ece_l2_interval",
+    "ece_l2_mass",
     "ece_lb",
+    "ece_lb_l1",
+    "ece_lb_l2",
+    "ece_positive",
     "ece_terms",
     "ece_wrong",
     "equal_mass",
     "equal_width",
     "evaluate",
     "fpr95",
-    "fpr95_interval",
-    "holm",
     "isotonic",
     "mce",
-    "mean_estimate",
-    "mean_interval",
+    "mean_confidence",
+    "mean_entropy",
     "mmce",
+    "nll",
+    "nll_calibration",
     "nll_decomposition",
-    "noise_floors",
+    "nll_refinement",
     "oe",
+    "optimal_aurc",
     "positive_class",
-    "proportion_interval",
     "ranking",
+    "risk_at_80",
+    "risk_at_90",
+    "risk_at_95",
     "risk_at_coverage",
     "risk_coverage",
-    "risk_interval",
+    "rmsce",
     "s99",
     "s99_accuracy",
-    "share_interval",
     "smooth_ece",
     "squared_ce",
-    "survey",
     "sweep_bins",
     "sweep_ece",
+    "tables",
     "tace",
     "tally",
 ]

@@ -4,30 +4,23 @@ from math import sqrt
 
 import numpy as np
 
-from assay._core import arrays, loops
-from assay.metrics._ranking import Floats, Ranking
+from assay._core import loops
+from assay.metrics._tables import Rankable, ranking
 
 
-def mmce(r: Ranking, *, width: float = 0.4) -> float:
+def mmce(x: Rankable, *, width: float = 0.4) -> float:
     """Maximum mean calibration error, root of mean_ij d_i d_j exp(-|c_i - c_j| / width) with d = correct - confidence.
 
     exp(-|a - b|) is exp(-a) exp(b) once a >= b, so after the sort one cumulative sum replaces the n x n kernel.
     """
+    r = ranking(x)
     if max(abs(r.score[0]), abs(r.score[-1])) > 700 * width:
         raise ValueError(f"a kernel of width {width} is too narrow for scores between {r.score[-1]} and {r.score[0]}")
-    square = (loops.laplacian if loops.AVAILABLE else _laplacian)(r.score, r.size, r.hits, width)
+    square = loops.laplacian(r.score, r.size, r.hits, width)
     return sqrt(max(square, 0.0)) / r.n
 
 
-def _laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
-    """sum_ij d_i d_j exp(-|c_i - c_j| / width)."""
-    excess, decay = hits - score * size, arrays.exp(score * (-1 / width))
-    above = arrays.cumsum(excess * decay)
-    above /= decay
-    return 2 * float(excess @ above) - float(excess @ excess)
-
-
-def smooth_ece(r: Ranking, *, grid: int = 4096) -> float:
+def smooth_ece(x: Rankable, *, grid: int = 4096) -> float:
     """smECE: the residual d = confidence - correct smoothed by a Gaussian of width s, in l1, at the s equal to it.
 
     The kernel is reflected at 0 and 1, so it only damps the cosines of the residual's histogram: one cosine transform
@@ -36,6 +29,7 @@ def smooth_ece(r: Ranking, *, grid: int = 4096) -> float:
     from scipy.fft import dct, idct
     from scipy.optimize import brentq
 
+    r = ranking(x)
     cell = np.minimum((r.score * grid).astype(np.int64), grid - 1)
     residual = np.bincount(cell, r.claims - r.hits, minlength=grid) / r.n
     cosines = dct(residual, norm="ortho")

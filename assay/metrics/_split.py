@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assay.metrics._bins import ece, equal_width
-from assay.metrics._ranking import Ranking, auroc, ranking, ratio
-from assay.predictions import Outcomes
+from assay.metrics._calibration import ece
+from assay.metrics._failure import auroc
+from assay.metrics._ranking import Ranking, ratio
+from assay.metrics._tables import Rankable, ranking
 
 
-def ece_correct(r: Ranking) -> float:
+def ece_correct(x: Rankable) -> float:
     """ECE of the right answers alone: how far their mean confidence stays below 1; nan if there are none."""
+    r = ranking(x)
     return 1 - ratio(float(r.score @ r.hits), float(r.right[-1]))
 
 
-def ece_wrong(r: Ranking) -> float:
+def ece_wrong(x: Rankable) -> float:
     """ECE of the wrong answers alone, their mean confidence; nan if there are none."""
+    r = ranking(x)
     return ratio(float(r.score @ r.misses), r.n_wrong)
 
 
-def confidence_gap(r: Ranking) -> float:
+def confidence_gap(x: Rankable) -> float:
     """Mean confidence of right minus that of wrong answers (zhu2022 fig 10); nan if there are none of either."""
-    return 1 - ece_correct(r) - ece_wrong(r)
+    return 1 - ece_correct(x) - ece_wrong(x)
 
 
-def s99(r: Ranking) -> float:
+def s99(x: Rankable) -> float:
     """|S99|: share of samples with a confidence of at least .99 (mukhoti2020 table 7)."""
+    r = ranking(x)
     return float(r.kept[_surest(r)]) / r.n
 
 
-def s99_accuracy(r: Ranking) -> float:
+def s99_accuracy(x: Rankable) -> float:
     """Accuracy among the samples with a confidence of at least .99; nan if there are none."""
+    r = ranking(x)
     surest = _surest(r)
     return ratio(float(r.right[surest]), float(r.kept[surest]))
 
@@ -54,10 +59,10 @@ class EceTerms:
     residual: float  # ece - (mean confidence - beta - gamma)
 
 
-def ece_terms(outcomes: Outcomes, n_bins: int = 15) -> EceTerms:
+def ece_terms(x: Rankable, n_bins: int = 15) -> EceTerms:
     """The terms of singh2021 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
-    r = ranking(outcomes)
+    r = ranking(x)
     right, wrong = 1 - r.n_wrong / r.n, r.n_wrong / r.n
     beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
-    c, e = float(r.claimed[-1]) / r.n, ece(equal_width(r, n_bins))
+    c, e = float(r.claimed[-1]) / r.n, ece(r, n_bins)
     return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))

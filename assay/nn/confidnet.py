@@ -1,8 +1,8 @@
 """Addressing failure prediction by learning model confidence (Corbière et al., NeurIPS 2019): ConfidNet.
 
 A second head on a classifier's penultimate features learns the probability that the classifier gives to the true class,
-which should tell right answers from wrong ones better than the highest probability does. It answers a question of two
-classes, wrong or right, so that the loop, its checkpoints and its history are those of any other training.
+which should separate right from wrong answers better than the highest probability does. It is a classifier of two
+classes, wrong and right, so that the usual loop trains it, with its checkpoints and its history.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim import Adam, Optimizer
 
-from assay._core.arrays import InputError
-from assay.metrics import aupr_error, positive_class, ranking
-from assay.nn.batch import Batch, Objective, Task
+from assay._core.arrays import Floats, InputError
+from assay.metrics import aupr_error, positive_class
 from assay.nn.data import Samples, Splits
 from assay.nn.networks import Network
+from assay.nn.objectives import Batch, Objective, Task
 from assay.nn.training import Hardware, Recipe, best, predict, seed_of, train
 from assay.predictions import Predictions
 
 
 class ConfidNet(nn.Module):
-    """A classifier, a copy of it that gives the features, and the head that reads confidence off them.
+    """A classifier, a copy of it that gives the features, and the head that computes the confidence from them.
 
-    Made by `confidnet`. How right and wrong answers rank by it: `outcomes_by(net.score, net.predictions(samples))`.
+    `confidnet` makes it. `outcomes_by(net.score, net.predictions(samples))` ranks answers by its confidence.
     """
 
     def __init__(self, classifier: Network, *, width: int = 400) -> None:
@@ -42,13 +42,13 @@ class ConfidNet(nn.Module):
         hidden = [module for _ in range(3) for module in (nn.Linear(width, width), nn.ReLU())]
         self.head = nn.Sequential(*first, *hidden, nn.Linear(width, 1))
         self.dropout = True  # in the encoder, in train mode
-        # Of the body, to be fine-tuned: word vectors, for one, may be fixed.
+        # Weights of the body to fine-tune: some, such as word vectors, may be fixed.
         self.trainable = [name for name, weight in classifier.body.named_parameters() if weight.requires_grad]
 
     def forward(self, x: Tensor) -> Tensor:
-        """The logits [n, 2] of the answer's being wrong and right."""
+        """Logits [n, 2] of a wrong and of a right answer."""
         for module in self.encoder.modules():
-            # BatchNorm keeps what it learned; how train mode stands elsewhere is the stage's.
+            # BatchNorm keeps its statistics; `dropout` decides on train mode elsewhere.
             module.training &= self.dropout and not isinstance(module, _BatchNorm)
         logit = self.head(self.encoder.features(x))
         return torch.cat([torch.zeros_like(logit), logit], 1)
@@ -59,12 +59,13 @@ class ConfidNet(nn.Module):
         return replace(predict(self.classifier, samples), features=features)
 
     @torch.no_grad()
-    def score(self, predictions: Predictions) -> Tensor:
-        """The confidence [n] float64, an estimate of the probability given to the true class; as a score it ranks."""
+    def score(self, predictions: Predictions) -> Floats:
+        """The confidence [n], an estimate of the probability of the true class; it only ranks."""
         if predictions.features is None:
             raise InputError("ConfidNet needs the features of its own `predictions`")
-        logit: Tensor = self.head(predictions.features.to(next(self.head.parameters()))).squeeze(1)
-        return logit.double().sigmoid().cpu()
+        features = torch.tensor(predictions.features).to(next(self.head.parameters()))
+        confidence: Floats = self.head(features).squeeze(1).double().sigmoid().cpu().numpy()
+        return confidence
 
 
 def confidnet(
@@ -77,9 +78,9 @@ def confidnet(
     out: Path | None = None,
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
 ) -> ConfidNet:
-    """First stage: train the head alone, on features as they are but for dropout; the classifier itself is copied.
+    """First stage: train the head alone, on fixed features with dropout; the classifier is copied, not changed.
 
-    Of all epochs the one of highest AUPR-error on held-out samples is kept.
+    The weights of the epoch of highest AUPR-error on held-out samples are kept.
     """
     with torch.random.fork_rng([]):
         torch.manual_seed(seed_of(seed))
@@ -97,10 +98,9 @@ def fine_tuned(
     out: Path | None = None,
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
 ) -> ConfidNet:
-    """Second stage: train a copy with its features, without dropout; the classifier still gives the answers.
+    """Second stage: train a copy together with its features, without dropout; the classifier still gives the answers.
 
-    What the classifier itself did not train stays as it is.
-    The authors do not say at which rate.
+    Weights that the classifier did not train stay fixed. The authors do not print the learning rate.
     """
     net = deepcopy(net)
     net.dropout = False
@@ -126,8 +126,8 @@ def true_class_probability(labels: Tensor) -> Callable[[Task], Objective]:
 
 
 def held_out_aupr_error(predictions: Predictions) -> float:
-    """Average precision of finding the errors, those given the lowest chance of being right first."""
-    return aupr_error(ranking(positive_class(predictions)))
+    """Average precision of finding the errors, the least confident first."""
+    return aupr_error(positive_class(predictions))
 
 
 def _recipe(name: str, splits: Splits, epochs: int, lr: float) -> Recipe:
@@ -147,8 +147,9 @@ def _trained(
 
 
 def _judged(classifier: Network, samples: Samples) -> Samples:
-    """The samples, labeled by whether the classifier is right about them."""
+    """The samples, labeled by whether the classifier's answer is right."""
     facts = replace(samples.facts, classes=("wrong", "right"))
     if len(samples) == 0:
         return replace(samples, facts=facts)
-    return replace(samples, y=predict(classifier, samples).outcomes().correct.long(), facts=facts)
+    correct = predict(classifier, samples).outcomes().correct
+    return replace(samples, y=torch.from_numpy(correct).long(), facts=facts)

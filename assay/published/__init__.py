@@ -1,8 +1,8 @@
-"""The papers' result tables as data, in natural units and under our names, to stand beside one's own.
+"""The papers' result tables as data, in natural units and under our names, to compare with your own.
 
-A csv file a table: `zhu2022_table2.csv` is table 2 of zhu2022. `SOURCES` says what each shows, how the paper prints it
-and where the paper contradicts itself; a slip that belongs to one figure is in the figure's note. Figures are never
-corrected. A setting that is not our default stands in brackets after the name: `focal(gamma=5)`.
+There is one csv file a table: `zhu2022_table2.csv` is table 2 of zhu2022. `SOURCES` says what each table shows, how the
+paper prints it and where the paper contradicts itself; an error in one figure is in that figure's note. Figures are
+never corrected. A setting other than our default is in brackets after the name: `focal(gamma=5)`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ NAMES = COLUMNS[:7]
 
 @dataclass(frozen=True)
 class Figure:
-    """One printed number: the mean over runs and, where there is one, their standard deviation."""
+    """One printed number: the mean over runs and, if printed, their standard deviation."""
 
     paper: str
     table: str
     data: str
     network: str
     method: str
-    calibrator: str  # none where there is none
+    calibrator: str  # or "none"
     score: str
-    shift: str  # none on the test set itself; cifar10_c is the mean over all corruptions and severities
-    metric: str  # a key of METRICS, or temperature, the one that the calibrator found
+    shift: str  # "none" for the test set itself; cifar10_c is the mean over all corruptions and severities
+    metric: str  # a key of METRICS, or the temperature of the calibrator
     mean: float
     sd: float | None
     note: str
 
 
 def load(paper: str | None = None) -> tuple[Figure, ...]:
-    """The figures of a paper, or of all, in the order of the papers.
+    """The figures of a paper, or of all papers in order.
 
     >>> [f.mean for f in load("zhu2022") if (f.table, f.method, f.metric) == ("5", "fmfp", "ece")]
     [0.0479, 0.0485]

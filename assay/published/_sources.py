@@ -1,6 +1,6 @@
-"""Where the figures come from: paper and table, what it shows, the units it prints, what to know when reading it.
+"""The sources of the figures: paper and table, what it shows, its units, and remarks.
 
-Captions stand below the tables in singh2021 and mukhoti2020, above them in the others.
+Captions are below the tables in singh2021 and mukhoti2020, above them in the others.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FACTORS = {"%": 100, "x1000": 1000, "x10": 10, "as is": 1, "error in %": 100}
-"""By how much a printed number exceeds the natural one; an error is 100 % less the accuracy that is stored."""
+"""Printed number divided by the natural one; an error is 100 % minus the stored accuracy."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Source:
     table: str
     caption: str
     units: tuple[tuple[str, str], ...]  # of each metric, as printed: a key of FACTORS
-    runs: int | None  # behind each mean; none where the paper does not say
+    runs: int | None  # behind each mean; None if the paper does not say
     remarks: tuple[str, ...] = ()
 
     @property

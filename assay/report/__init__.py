@@ -1,1 +1,1 @@
-"""How results are shown: scaled, rounded and arranged here, and nowhere else."""
+"""Reports: results as terminal output, tables, figures, JSON and pages."""

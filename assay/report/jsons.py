@@ -1,34 +1,40 @@
-"""Audits and comparisons as JSON, in natural units; what is undefined is null, what is infinite says so."""
+"""Audits, comparisons and thresholds as JSON, in natural units; nan is null, infinity is "inf"."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from math import isinf, isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
-from assay.files import replacing
 from assay.thresholds import Threshold
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def write_json(results: dict[str, Audit] | Comparison | Threshold, file: Path) -> None:
     """Write one comparison, one threshold, or audits by the name of their model."""
     if isinstance(results, Threshold):
         derived = {"coverage": results.coverage, "observed_risk": results.observed_risk, "workload": results.workload}
-        content = asdict(results) | derived | {"verdict": str(results)}
+        content = _record(results) | derived | {"verdict": str(results)}
     elif isinstance(results, Comparison):
-        content = asdict(results) | {"verdict": str(results)}
-        for key, difference in results.differences.items():
-            content["differences"][key]["difference"] = difference.value
+        differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
+        content = _record(results) | {"differences": differences, "verdict": str(results)}
     else:
-        content = {name: asdict(audit) | {"verdict": str(audit)} for name, audit in results.items()}
+        content = {name: _record(audit) | {"verdict": str(audit)} for name, audit in results.items()}
     with replacing(file) as stream:
         stream.write(json.dumps(plain(content), indent=1, allow_nan=False).encode())
 
 
 def plain(value: object) -> object:
+    """Records, dicts, lists and numbers as JSON has them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _record(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -36,3 +42,8 @@ def plain(value: object) -> object:
     if isinstance(value, float) and (isnan(value) or isinf(value)):
         return None if isnan(value) else str(value)
     return value
+
+
+def _record(value: DataclassInstance) -> dict[str, object]:
+    """The fields of a record, without the tables that it was computed from."""
+    return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.name != "tables"}

@@ -1,4 +1,4 @@
-"""A study's tables in Markdown, LaTeX, CSV and for the terminal, in the units and with the marks of the papers."""
+"""A study's tables in Markdown, LaTeX, CSV and for the terminal, with the marks of the papers."""
 
 from __future__ import annotations
 
@@ -11,67 +11,53 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
+from assay.metrics import METRICS, Unit
 from assay.study import Cell, Line, Table, better, mean_ranks, paired, welch
 
 ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
 MARKS = {"better": "▲", "worse": "▼", "": ""}
-SCALES = {
-    "aurc": 1000.0,
-    "e_aurc": 1000.0,
-    "augrc": 1000.0,
-    "brier": 1.0,
-    "nll": 1.0,
-    "nll_calibration": 1.0,
-    "nll_refinement": 1.0,
-    "mean_entropy": 1.0,
-    "temperature": 1.0,
-}
-DIGITS = {1000.0: 2, 1.0: 3, 100.0: 2}
-UNITS = {1000.0: " x10³", 1.0: "", 100.0: " %"}
+TEMPERATURE = Unit(1, "", 3)
 Bold = Literal["best", "worse"]
 BOLD = {"best": "best", "worse": "significantly worse, as in singh2021"}
 TESTS: dict[object, str] = {welch: "Welch's t-test", paired: "t-test paired by seed"}
-NAME, LONGEST = 16, 36  # least and most columns of the terminal for the names of methods
-GAP, EDGES = 3, 2  # columns of the terminal between two of a table, and around it
+NAME, LONGEST = 16, 36  # least and most characters of the terminal for the names of methods
+GAP, EDGES = 3, 2  # characters of the terminal between two columns, and around a table
 
 
-def scale(metric: str) -> float:
-    """What a metric is multiplied by to be shown; most are per cent."""
-    return SCALES.get(metric, 100.0)
+def unit(metric: str) -> Unit:
+    """The unit of a metric, or of the temperature."""
+    return METRICS[metric].unit if metric in METRICS else TEMPERATURE
 
 
 def heading(metric: str) -> str:
-    """Its name with unit and arrow."""
-    return f"{metric}{UNITS[scale(metric)]} {ARROWS[better(metric)]}".strip()
+    """The metric's key with unit and arrow."""
+    return " ".join(part for part in (metric, unit(metric).sign, ARROWS[better(metric)]) if part)
 
 
 def number(metric: str, cell: Cell) -> str:
     """Mean and standard deviation over seeds."""
-    factor = scale(metric)
-    digits = DIGITS[factor]
-    mean = f"{factor * cell.summary.mean:.{digits}f}"
-    return mean if isnan(cell.summary.sd) else f"{mean}±{factor * cell.summary.sd:.{digits}f}"
+    mean = unit(metric).number(cell.summary.mean)
+    return mean if isnan(cell.summary.sd) else f"{mean}±{unit(metric).number(cell.summary.sd)}"
 
 
 def printed(metric: str, cell: Cell) -> str:
-    """What a paper has there, and by how much ours is more: 9.94 (+3.12); nothing where it has none."""
+    """The published figure, and our mean minus it: 9.94 (+3.12); nothing if there is none."""
     if cell.published is None or cell.difference is None:
         return ""
-    factor = scale(metric)
-    digits = DIGITS[factor]
-    return f"{factor * cell.published.mean:.{digits}f} ({factor * cell.difference:+.{digits}f})"
+    shown = unit(metric)
+    return f"{shown.number(cell.published.mean)} ({shown.factor * cell.difference:+.{shown.digits}f})"
 
 
 def legend(table: Table, bold: Bold = "best") -> str:
-    """What the marks mean, in a line."""
+    """A line that explains the marks."""
     how = f"{TESTS[table.test]}, p < {table.level:g}{' by Holm' if table.corrected else ''}"
     marks = f"against {table.baseline}, and its calibrators against none, ▲ significantly better, ▼ worse ({how})"
-    last = "; under it a paper's figure, and ours less it" if _has_published(table) else ""
+    last = "; under it the figure of a paper, and ours minus it" if _has_published(table) else ""
     return f"mean ± sd over seeds; {marks}; bold: {BOLD[bold]}{last}"
 
 
 def title(table: Table) -> str:
-    """Where on the other axes the table stands."""
+    """The point of the table on the other axes."""
     plain = [str(table.point[name]) for name in ("data", "network", "split")]
     rest = [f"{name} {value}" for name, value in table.point.items() if name not in ("data", "network", "split")]
     return ", ".join([*plain, *rest])
@@ -81,7 +67,7 @@ Row = tuple[str, str, list[Text]]  # method, calibrator, cells
 
 
 def grids(table: Table, bold: Bold = "best", *, width: int = 80) -> list[Grid]:
-    """For the terminal, as many metrics in each as its width allows; `legend` says what the marks mean."""
+    """Tables for the terminal, each with as many metrics as its width allows; `legend` explains the marks."""
     heads = [heading(metric).replace(" ", "\n", 1) for metric in table.metrics]
     rows = [
         (line.method, line.calibrator, [_text(metric, line, bold, table.seeds) for metric in table.metrics])
@@ -116,7 +102,7 @@ def _abreast(title: str, heads: list[str], rows: list[Row], width: int) -> list[
 
 
 def _packed(widths: list[int], most: int) -> list[list[int]]:
-    """Neighbors together while they are no wider than that.
+    """Runs of neighbors whose widths sum to at most `most`.
 
     >>> _packed([3, 3, 3, 9], 7)
     [[0, 1], [2], [3]]
@@ -133,7 +119,7 @@ def _packed(widths: list[int], most: int) -> list[list[int]]:
 
 
 def _text(metric: str, line: Line, bold: Bold, seeds: int) -> Text:
-    """The mean with its mark, under it the standard deviation and, where there is one, a paper's figure."""
+    """The mean with its mark, under it the standard deviation and, if there is one, the published figure."""
     cell = line.cells.get(metric)
     if cell is None:
         return Text("–", "dim")
@@ -162,7 +148,7 @@ def _has_published(table: Table) -> bool:
 
 
 def ranks(tables: list[Table], *, width: int = 80) -> list[Grid]:
-    """For the terminal, the mean rank of each method over several tables."""
+    """Tables for the terminal of the mean rank of each method over several tables."""
     places = mean_ranks(tables)
     metrics = [metric for metric in tables[0].metrics if all(metric in ranks for ranks in places.values())]
     rows = [(*pair, [Text(f"{place[metric]:.1f}") for metric in metrics]) for pair, place in places.items()]
@@ -204,13 +190,13 @@ LATEX = {
     "↓": r"$\downarrow$",
     "▲": r"$\blacktriangle$",
     "▼": r"$\blacktriangledown$",
-    "x10³": r"$\times 10^3$",
+    "‰": r"\textperthousand{}",
     "–": "--",
 }
 
 
 def latex(table: Table, bold: Bold = "best") -> str:
-    """A booktabs table under a comment that says what it is; needs the packages booktabs and amssymb."""
+    """A booktabs table under a comment with its title and legend; needs the packages booktabs and amssymb."""
     head = [_escaped(cell) for cell in ("method", "calibrator", *map(heading, table.metrics))]
     rows = []
     for line in table.lines:
@@ -238,7 +224,7 @@ def _escaped(text: str) -> str:
 
 
 def as_csv(tables: list[Table]) -> str:
-    """All cells in natural units, one a line: mean, sd, sem, n, p-value against the baseline, and what papers have."""
+    """All cells in natural units, one a line: mean, sd, sem, n, p-value against the baseline, published figure."""
     out = StringIO()
     writer = csv.writer(out)
     axes = list(tables[0].point) if tables else []

@@ -14,42 +14,22 @@ from rich.text import Text
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Difference, Verdict
 from assay.maps import Fit, Map
-from assay.metrics import METRICS, Interval, Metric
+from assay.metrics import COMPARED, METRICS
+from assay.metrics.inference import Interval
 from assay.thresholds import Threshold, spelled
 
-UNBIASED = {  # squared errors, so small, and shown with one more digit
-    "calibration_part": Metric("calibration", "lower", "unbiased calibration part of the top-label Brier score"),
-    "part_positive": Metric("calibration", "lower", "two classes: the same of the probability of class 1"),
-}
-SHOWN: dict[str, Metric] = METRICS | UNBIASED
 AXES = ("calibration", "refinement", "scoring", "description")
-HEADLINE = (
-    *(
-        "ece",
-        "ada_ece",
-        "ece_l2_mass",
-        "debiased_ece",
-        "smooth_ece",
-        "classwise_ece",
-        "ece_positive",
-        "calibration_part",
-        "part_positive",
-    ),
-    *("auroc", "aupr_error", "fpr95", "aurc", "e_aurc", "risk_at_90"),
-    *("accuracy", "nll", "brier", "mean_confidence"),
-)
 IN_GROUPS = ("accuracy", "ece", "auroc", "aurc")
 ARROWS = {"higher": "↑", "lower": "↓", "-": " "}
-PLAIN = ("nll", "brier", "mean_entropy", "nll_calibration", "nll_refinement")  # no shares, so not in per cent
 COLORS = {"better": "green", "worse": "red"}
 ABREAST = 3  # models in one table
-MOST_GROUPS, WORST_GROUPS = 30, 15  # where there are more than the first, only as many as the second are printed
+MOST_GROUPS, WORST_GROUPS = 30, 15  # of more groups than the first number, the second number of groups is printed
 
 
 def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> RenderableType:
     """The table of all models, the verdict of each in words, and its groups."""
     names = list(audits)
-    keys = [key for key in METRICS if everything or key in HEADLINE]
+    keys = [key for key, metric in METRICS.items() if everything or metric.headline]
     parts: list[RenderableType] = [_model(audits[names[0]], keys)] if len(names) == 1 else []
     for start in range(0, len(names) if len(names) > 1 else 0, ABREAST):
         parts.append(_models({name: audits[name] for name in names[start : start + ABREAST]}, keys))
@@ -68,7 +48,7 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
 def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: bool = False) -> RenderableType:
     """The paired table, and the verdict on each axis of the second model, B, against the first, A."""
     table = _grid("metric", "A", "B", "B - A", "95 % interval", "p")
-    keys = [key for key in comparison.differences if everything or key in HEADLINE]
+    keys = [key for key in comparison.differences if everything or COMPARED[key].headline]
     for key in _by_axis(table, keys):
         d = comparison[key]
         change = ("+" if d.value > 0 else "") + number(key, d.value)
@@ -84,7 +64,7 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
 def calibrators_view(
     judged: dict[str, tuple[Map, Comparison]], judged_on: str, refused: dict[str, str], *, in_folds: bool
 ) -> RenderableType:
-    """Before and after on both axes and the verdict, for each calibrator."""
+    """Metrics before and after on both axes and the verdict, for each calibrator."""
     keys = ("accuracy", "ece", "auroc", "aurc")
     table = _grid("calibrator", *keys, "A", "C", "R")
     first = next(iter(judged.values()))[1]
@@ -106,9 +86,9 @@ def calibrators_view(
 
 
 def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
-    """Folds that went through maps of their own are in no common order; a map that keeps the order leaves it as it was.
+    """Without the ranking differences of a map that keeps the order of the samples.
 
-    So what ranking figures show of such a map in folds is only that the folds differ.
+    Each fold has its own map, so samples of two folds change places: the differences show only that the folds differ.
     """
     if not mapping.keeps_ranking:
         return comparison
@@ -131,19 +111,19 @@ def _candidates(name: str, fit: Fit) -> Table:
 
 
 def threshold_view(threshold: Threshold) -> RenderableType:
-    """What to accept, what that promises, and how much is left for people."""
+    """The threshold, its guarantee, and the share of inputs left for review."""
     if not threshold.accepted:
         return Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")
     table = _grid("accept what is at least", spelled(threshold.value, up=True))
-    table.add_row("errors among the accepted, seen", number("risk", threshold.observed_risk))
-    table.add_row(f"at most, at {threshold.confidence:.0%} confidence", number("risk", threshold.guaranteed_risk))
-    table.add_row("inputs accepted", f"{number('', threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
-    table.add_row("left for review", number("", threshold.workload))
+    table.add_row("errors among the accepted, seen", share(threshold.observed_risk))
+    table.add_row(f"at most, at {threshold.confidence:.0%} confidence", share(threshold.guaranteed_risk))
+    table.add_row("inputs accepted", f"{share(threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
+    table.add_row("left for review", share(threshold.workload))
     return table
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
-    """A name and its line each."""
+    """Names, each with its line."""
     table = _grid(what, "what it is")
     for name, line in lines.items():
         table.add_row(name, Text(line))
@@ -175,7 +155,7 @@ def _models(audits: dict[str, Audit], keys: Collection[str]) -> Table:
 
 
 def _groups_shown(audit: Audit) -> dict[str, Audit]:
-    """All, or of very many those that are most surely worse than the rest."""
+    """All groups, or if there are very many, the worst by p-value."""
     if len(audit.groups) <= MOST_GROUPS:
         return audit.groups
     return {name: audit.groups[name] for name in audit.worst_first[:WORST_GROUPS]}
@@ -186,7 +166,7 @@ def _groups(groups: dict[str, Audit]) -> Table:
     table = _grid("group", "samples", *keys)
     for column in table.columns:
         column.no_wrap = True
-    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # a name may be broken, a number never
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # a name may be wrapped, a number never
     for name, group in groups.items():
         table.add_row(Text(name), f"{group.n:,}", *(_narrow_cell(key, group.measurements.get(key)) for key in keys))
     return table
@@ -221,15 +201,15 @@ def _without_interval(audit: Audit, keys: Collection[str]) -> str:
 
 
 def _because(notes: dict[str, str]) -> str:
-    """Metrics without an interval, by the reason."""
+    """Metrics without an interval, by reason."""
     reasons = dict.fromkeys(notes.values())
     return "".join(f"\n{why}: {', '.join(key for key in notes if notes[key] == why)}" for why in reasons)
 
 
 def _by_axis(table: Table, keys: Collection[str]) -> Iterator[str]:
-    """The keys axis by axis, each under a heading of its own."""
+    """The keys axis by axis, each axis under its own heading."""
     for axis in AXES:
-        members = [key for key in SHOWN if key in keys and SHOWN[key].axis == axis]
+        members = [key for key, metric in COMPARED.items() if key in keys and metric.axis == axis]
         if members:
             table.add_row(Text(axis, "bold"))
             yield from members
@@ -246,19 +226,20 @@ def _grid(first: str, *headings: str) -> Table:
 
 
 def _name(key: str) -> str:
-    return f"  {key} {ARROWS[SHOWN[key].better]}"
+    return f"  {key} {ARROWS[COMPARED[key].better]}"
 
 
 def _cell(key: str, m: Measurement | None) -> Text:
-    """Value, and under it the interval and the noise floor."""
+    """The value, and under it the interval and the noise floor."""
     return Text("–", "dim") if m is None else _stacked(key, m, span(key, m.interval))
 
 
 def _narrow_cell(key: str, m: Measurement | None) -> Text:
-    """The same of a share, in no more columns than a row of groups has for it."""
+    """The same in fewer columns, for a row of groups."""
     if m is None or m.interval is None:
         return _cell(key, m)
-    return _stacked(key, m, f"{100 * m.interval.low:.1f}–{100 * m.interval.high:.1f}%")
+    unit = COMPARED[key].unit
+    return _stacked(key, m, f"{unit.factor * m.interval.low:.1f}–{unit.factor * m.interval.high:.1f}{unit.sign}")
 
 
 def _stacked(key: str, m: Measurement, interval: str) -> Text:
@@ -267,12 +248,16 @@ def _stacked(key: str, m: Measurement, interval: str) -> Text:
 
 
 def span(key: str, interval: Interval | None) -> str:
-    return "" if interval is None else f"{number(key, interval.low).rstrip('%')} – {number(key, interval.high)}"
+    """An interval in the unit of its metric; nothing if there is none."""
+    unit = COMPARED[key].unit
+    return "" if interval is None else f"{unit.number(interval.low)} – {unit(interval.high)}"
 
 
 def number(key: str, value: float) -> str:
-    if isnan(value):
-        return "undefined"
-    if key in PLAIN:
-        return f"{value:.4f}"
-    return f"{100 * value:.3f}%" if key in UNBIASED else f"{100 * value:.2f}%"
+    """A value in the unit of its metric."""
+    return "undefined" if isnan(value) else COMPARED[key].unit(value)
+
+
+def share(value: float) -> str:
+    """A share in per cent."""
+    return "undefined" if isnan(value) else f"{100 * value:.2f}%"

@@ -1,4 +1,4 @@
-"""Confidence scores: one number an answer, by which right ones should rank above wrong ones."""
+"""Confidence scores: one number for each answer, by which right answers should rank above wrong ones."""
 
 from assay.scores._from_predictions import (
     Score,

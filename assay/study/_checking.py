@@ -1,4 +1,4 @@
-"""What can be known to go wrong before anything runs."""
+"""Checks of a study before anything runs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from assay._core.arrays import InputError
+from assay.epochs import NOTHING
 from assay.metrics import evaluate
-from assay.nn.data import Cut, Facts, Samples, Splits, load, samples
-from assay.nn.data.corruptions import shifts
+from assay.nn.data import Cut, Splits, load, loader, noise_images
 from assay.nn.networks import network
-from assay.nn.training import NOTHING, Hardware, described_splits, fitting, initialized, train
+from assay.nn.recipes import recipe
+from assay.nn.training import Hardware, described_splits, fitting, initialized, train
 from assay.predictions import Outcomes
 from assay.study._corrections import UNCHANGED
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
-from assay.study._study import PLAIN, TEMPERATURE, Study
+from assay.study._study import PLAIN, RATES, TEMPERATURE, Study
 
-FEW = 8  # samples of a step that is a trial
+FEW = 8  # samples of a trial step
 SHAPES = {  # classes, side of the images
     "cifar10": (10, 32),
     "cifar100": (100, 32),
@@ -31,7 +30,7 @@ SHAPES = {  # classes, side of the images
     "imagenet": (1000, 224),
 }
 
-PLACES = {  # of test sets under shift that are read
+PLACES = {  # folders of shifted test sets
     "cifar10_c": "CIFAR-10-C",
     "cifar10_1": "CIFAR-10.1",
     "cifar10_2": "CIFAR-10.2",
@@ -41,9 +40,9 @@ PLACES = {  # of test sets under shift that are read
 
 
 def check(study: Study, *, only: str = "*", root: Path | None = None) -> list[Run]:
-    """The runs whose folder fits the pattern, once data are found, networks fit them and recipes can be built.
+    """The runs whose folder matches the pattern, after checks of names, data, networks and recipes.
 
-    What lies under `root` of these runs must have been trained on these very data.
+    Runs that exist under `root` must have been trained on the same data.
     """
     runs = _buildable(study, only)
     for data, cut in _cuts(runs):
@@ -69,9 +68,9 @@ def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
 
 
 def try_out(study: Study) -> Iterator[str]:
-    """Everything that is wrong with the study, after one step of each recipe on each of its data sets.
+    """Everything that is wrong with the study, found by one step of each recipe on each of its data sets.
 
-    Of image sets that are missing, noise of their shape takes the place.
+    If an image set is missing, the step is made on noise of its shape.
     """
     runs = _buildable(study)
     for data, cut in _cuts(runs):
@@ -81,7 +80,7 @@ def try_out(study: Study) -> Iterator[str]:
             yield str(problem)
             if data not in SHAPES:
                 continue
-            splits = _noise(*SHAPES[data])
+            splits = noise_images(*SHAPES[data], n=10 * FEW)
         else:
             yield from _wrong(partial(_check_sizes, study, data, splits))
         unfit = list(_wrong(partial(_check_fit, study, data, splits)))
@@ -103,6 +102,7 @@ def _wrong(checked: Callable[[], None]) -> Iterator[str]:
 
 
 def _buildable(study: Study, only: str = "*") -> list[Run]:
+    _check_names(study)
     runs = expand(study)
     if not any(run.method == (study.baseline or runs[0].method) for run in runs):
         methods = ", ".join(dict.fromkeys(run.method for run in runs))
@@ -113,8 +113,18 @@ def _buildable(study: Study, only: str = "*") -> list[Run]:
     return expand(study, only=only)
 
 
+def _check_names(study: Study) -> None:
+    """Refuse unknown data sets, networks and recipes, and values that a recipe does not have."""
+    for data in study.data:
+        loader(data)
+    for name in study.networks:
+        network(name)
+    for method in study.methods:
+        recipe(method.name, {name: value for name, value in method.values if name not in RATES})
+
+
 def _refuse_unmeasured(study: Study) -> None:
-    """Scores and metrics that would leave no number."""
+    """Refuse scores and metrics that give no number."""
     names = [score.name for score in study.scores_in_full]
     calibrators = [calibrator.name for calibrator in study.corrections]
     learned = [name for name in names if name in LEARNED]
@@ -128,7 +138,7 @@ def _refuse_unmeasured(study: Study) -> None:
 
 
 def _cuts(runs: list[Run]) -> list[tuple[str, Cut]]:
-    """Data sets, each divided in every way that the study has."""
+    """Data sets with every division that the study has."""
     found = dict.fromkeys((run.data, run.held_out, run.n_train) for run in runs)
     return [(data, Cut(held_out, n_train)) for data, held_out, n_train in found]
 
@@ -154,20 +164,8 @@ def _check_fit(study: Study, data: str, splits: Splits) -> None:
 
 
 def _step(run: Run, splits: Splits) -> None:
-    """Train on a few samples, two epochs of one step, since some recipes begin with another's first epoch."""
-    few = Splits(_few(splits.train), _few(splits.held_out), _few(splits.test))
+    """Train on a few samples for two epochs of one step: some recipes start with an epoch of another."""
+    few = Splits(splits.train.first(FEW), splits.held_out.first(FEW), splits.test.first(FEW))
     made = initialized(network(run.network), few.train, seed=run.seed)
     short = replace(run.built_recipe(), epochs=2, batch_size=FEW)
     train(made, few, short, seed=run.seed, record=NOTHING, hardware=Hardware("cpu"))
-
-
-def _noise(n_classes: int, side: int) -> Splits:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (10 * FEW, 3, side, side), generator=generator, dtype=torch.uint8)
-    y = torch.arange(10 * FEW) % min(n_classes, FEW // 2)
-    made = samples(x, y, Facts(tuple(map(str, range(n_classes))), (0.5,) * 3, (0.25,) * 3))
-    return Splits(made, made, made, shifts(made))
-
-
-def _few(all_of_them: Samples) -> Samples:
-    return all_of_them[torch.arange(min(FEW, len(all_of_them)))]

@@ -1,4 +1,4 @@
-"""What a study may do to predictions before it measures them, by name."""
+"""Calibrators of a study, by name: those fitted on held-out predictions, and bounds fitted on the test set."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 from warnings import catch_warnings
 
-import torch
+import numpy as np
 
 from assay._core.arrays import InputError
-from assay._core.lookup import check_values, found
+from assay._core.lookup import check_values, lookup
 from assay.calibrators import CALIBRATORS, fixed_temperature, temperature_optimal_on_test
 from assay.maps import Map
 from assay.metrics import METRICS, evaluate
@@ -20,11 +20,11 @@ UNCHANGED = "none"
 
 
 def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float = 0.1, highest: float = 10.0) -> Map:
-    """The temperature that is best on the very samples it is judged on, by any metric: a bound, no method."""
-    sign = {"higher": -1.0, "lower": 1.0}[found("metric", metric, METRICS).better]
+    """The best temperature for the very samples it is judged on, by any metric: a bound, not a method."""
+    sign = {"higher": -1.0, "lower": 1.0}[lookup("metric", metric, METRICS).better]
 
     def loss(outcomes: Outcomes) -> float:
-        return sign * float(evaluate(outcomes)[metric])
+        return sign * evaluate(outcomes, [metric])[metric]
 
     return temperature_optimal_on_test(test, loss, step=step, highest=highest)
 
@@ -32,31 +32,31 @@ def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float =
 FITTED: dict[str, Callable[..., Map]] = {**CALIBRATORS, "fixed_temperature": fixed_temperature}
 """Fitted on held-out predictions."""
 ON_TEST: dict[str, Callable[..., Map]] = {"temperature_optimal_on_test": optimal_temperature}
-"""Fitted on the predictions that they are judged on, as the papers do to show what is possible."""
+"""Fitted on the predictions they are judged on, as papers do to show what is possible."""
 
 
 def check_correction(calibrator: Named) -> None:
-    """Refuse a calibrator that there is not, or values that it does not have."""
+    """Refuse an unknown calibrator, or values that it does not have."""
     if calibrator != Named(UNCHANGED):
-        function = found("calibrator", calibrator.name, {UNCHANGED: fixed_temperature, **FITTED, **ON_TEST})
+        function = lookup("calibrator", calibrator.name, {UNCHANGED: fixed_temperature, **FITTED, **ON_TEST})
         check_values("calibrator", function, dict(calibrator.values))
         if calibrator.values:
             _try(calibrator, function)
 
 
 def _try(calibrator: Named, function: Callable[..., Map]) -> None:
-    """Fit it to a few constructed predictions, to see whether it takes its values."""
+    """Fit the calibrator to a few random predictions, to see whether its values are valid."""
     values: dict[str, Any] = dict(calibrator.values)
-    logits = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    logits = np.random.default_rng(0).normal(size=(200, 3))
     try:
         with catch_warnings(action="ignore"):
-            function(Predictions.from_logits(logits, (logits + logits.flip(0)).argmax(1)), **values)
+            function(Predictions.from_logits(logits, (logits + logits[::-1]).argmax(1)), **values)
     except (ValueError, TypeError, ArithmeticError) as problem:
         raise InputError(f"{calibrator}: {problem}") from problem
 
 
 def correction(calibrator: Named, held_out: Predictions) -> Callable[[Predictions], Map | None]:
-    """The map for predictions; what is fitted on held-out ones is fitted once."""
+    """The map of a calibrator for some predictions; a map that depends on held-out predictions is fitted once."""
     values: dict[str, Any] = dict(calibrator.values)
     if calibrator.name in ON_TEST:
         return lambda test: ON_TEST[calibrator.name](test, **values)

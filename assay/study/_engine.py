@@ -1,4 +1,4 @@
-"""What the engines share: how far a study has come, what one run is, and what is remembered of a failure."""
+"""What both engines share: the progress of a study, the state of a run, and why it failed."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.files import replacing
-from assay.study._execute import DONE
+from assay._core.writing import replacing
 from assay.study._rows import has_rows, rows_file
 from assay.study._run import Run
 from assay.study._study import Study
 
+DONE = "done"  # file of a run that is trained
 FAILED = "failed.json"
 LOG = "log.txt"
-TAIL = 20  # lines of a log that a failure is remembered by
+TAIL = 20  # last lines of a log that a failure records
 
 
 @dataclass
 class Progress:
-    """How far a study has come."""
+    """The progress of a study."""
 
     waiting: int
     done: int = 0
     failed: list[Run] = field(default_factory=list)
-    running: dict[Run, float] = field(default_factory=dict)  # since when
-    seconds: list[float] = field(default_factory=list)  # that finished runs took
+    running: dict[Run, float] = field(default_factory=dict)  # and their start
+    seconds: list[float] = field(default_factory=list)  # of each finished run
 
 
 def state(study: Study, folder: Path) -> str:
-    """Of a run: done, failed, begun or waiting."""
+    """The state of a run: done, failed, begun or waiting."""
     if has_rows(study, folder):
         return "done"
     if (said := failure(folder)) is not None and said.get("asked") in (None, rows_file(study)):
@@ -40,12 +40,12 @@ def state(study: Study, folder: Path) -> str:
 
 
 def not_done(study: Study, runs: Sequence[Run], root: Path) -> list[Run]:
-    """The runs whose numbers are not there yet, or not just those that the study asks for."""
+    """The runs without the numbers that the study asks for."""
     return [run for run in runs if not has_rows(study, root / run.folder)]
 
 
 def remember(study: Study, folder: Path, how: str) -> None:
-    """Write down why a run failed: how it ended, the tail of its log, and if it was trained what was asked of it."""
+    """Write why a run failed: how it ended, the tail of its log, and, if it was trained, which rows were asked for."""
     log = folder / LOG
     tail = log.read_text(errors="replace").splitlines()[-TAIL:] if log.is_file() else []
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def remember(study: Study, folder: Path, how: str) -> None:
 
 
 def failure(folder: Path) -> dict[str, Any] | None:
-    """What is remembered of a run's failure; None where there is nothing, or it is not whole."""
+    """The record of a run's failure; None if there is none, or if it is damaged."""
     try:
         said = json.loads((folder / FAILED).read_text())
     except (OSError, ValueError):
@@ -64,7 +64,7 @@ def failure(folder: Path) -> dict[str, Any] | None:
 
 
 def why(folder: Path) -> str:
-    """A failure in a line: how the run ended, and the last that its log says."""
+    """A failure in a line: how the run ended, and the last line of its log."""
     said = failure(folder) or {}
     last = next((line.strip() for line in reversed(said.get("log", [])) if line.strip()), "")
     return ": ".join(part for part in (said.get("ended", ""), last) if part)

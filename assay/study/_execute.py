@@ -1,4 +1,4 @@
-"""From a run to its rows, in stages that are files: what is there already is not done again."""
+"""From a run to its rows, in stages that are files: a stage whose files exist is not done again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 from assay import files
 from assay._core.arrays import InputError
-from assay.files import replacing
+from assay._core.writing import replacing
 from assay.nn.data import Cut, Splits, load
 from assay.nn.networks import network
 from assay.nn.training import Hardware, discard_unreadable, initialized, predict, train
+from assay.study._engine import DONE
 from assay.study._named import Named
 from assay.study._rows import write_rows
 from assay.study._run import Run
@@ -21,14 +22,12 @@ from assay.study._study import Study
 
 try:
     import fcntl
-except ImportError:  # on Windows, where nothing keeps two studies apart
+except ImportError:  # on Windows, where two studies are not kept apart
     fcntl = None  # type: ignore[assignment]
-
-DONE = "done"
 
 
 def execute(study: Study, run: Run, root: Path, *, hardware: Hardware = Hardware()) -> None:  # noqa: B008 (frozen)
-    """Train unless that is done, predict what is missing, and write the rows."""
+    """Train the run unless it is trained, predict missing splits, and write the rows."""
     folder = root / run.folder
     splits = ("test", *study.shifts)
     scores = [score for score in study.scores_in_full if score.name in LEARNED]
@@ -66,16 +65,16 @@ def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware,
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other study is at work on the run, which several may share."""
+    """Wait until no other study works on the run: several studies may share it."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # let go when the file is closed, also by a process that is killed
+            fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed, also if the process is killed
         yield
 
 
 def _whole(file: Path) -> bool:
-    """Whether predictions are there and can be read."""
+    """Whether predictions exist and can be read."""
     try:
         files.read(file)
     except InputError:

@@ -1,4 +1,4 @@
-"""The engine of one machine: a child process for each run, so that a crash of one leaves the others alone."""
+"""The engine for one machine: a child process for each run, so that a crash of one does not touch the others."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import torch
-
-from assay.nn.training import Hardware
+from assay.nn.training import Hardware, use_threads
 from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
@@ -35,7 +33,7 @@ def run_local(
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
-    """Run all that are not done, so many at a time; unless said, the machine's threads are shared out among them."""
+    """Run all runs that are not done, `workers` at a time; by default they share the machine's threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "assay.study._local", "assay.study._preloaded"])
     share = threads or max((os.cpu_count() or 1) // workers, 1)
@@ -62,7 +60,7 @@ def run_local(
                     progress.failed.append(run)
                     remember(study, root / run.folder, _ended(process.exitcode))
     finally:
-        for process, _ in processes.values():  # what they have finished of their epochs is on disk
+        for process, _ in processes.values():  # their finished epochs are on disk
             process.terminate()
         for process, _ in processes.values():
             process.join()
@@ -71,15 +69,15 @@ def run_local(
 
 
 def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> None:
-    """One run, its output in a log of its own; it ends with the study, however that ends."""
-    Thread(target=_leave_with_parent, daemon=True).start()
+    """One run, with its own log; it ends when the study ends, however that happens."""
+    Thread(target=_exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     folder = root / run.folder
     folder.mkdir(parents=True, exist_ok=True)
     log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    torch.set_num_threads(threads)
+    use_threads(threads)
     (folder / FAILED).unlink(missing_ok=True)
     try:
         execute(study, run, root, hardware=hardware)
@@ -88,10 +86,10 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware)
         sys.stderr.flush()
         os._exit(1)
     sys.stdout.flush()
-    os._exit(0)  # nothing is left to tidy up, and to take a large process apart takes time
+    os._exit(0)  # nothing is left to clean up, and a regular exit of a large process takes time
 
 
-def _leave_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None, "a child has one"
     wait([parent.sentinel])

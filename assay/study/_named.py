@@ -1,4 +1,4 @@
-"""Names with values in place of their own: `focal` as it is, `focal,gamma=5.0` with another strength."""
+"""Names with values: `focal` with its own hyper-parameters, `focal,gamma=5.0` with another."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import product
 
 from assay._core.arrays import InputError
-from assay.nn.recipes import Value
+from assay.nn.names import Value
 
 Entry = str | dict[str, Value | list[Value]]
-"""A name, or a table that names it, as { recipe = "focal", gamma = [1, 3, 5] }: of a list each value in turn."""
+"""A name, or a table that names it, such as { recipe = "focal", gamma = [1, 3, 5] }: each value of a list in turn."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """A recipe, calibrator or score, and those of its hyper-parameters that are not its own."""
+    """A recipe, calibrator or score, and the hyper-parameters that replace its own."""
 
     name: str
     values: tuple[tuple[str, Value], ...] = ()
@@ -25,7 +25,7 @@ class Named:
 
 
 def each(kind: str, entries: Sequence[Entry]) -> list[Named]:
-    """Every entry, with every combination of the values that it is given."""
+    """Every entry, with every combination of its values."""
     found = []
     for entry in entries:
         if isinstance(entry, str):

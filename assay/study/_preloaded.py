@@ -1,6 +1,6 @@
-"""What any run may import, also on the way: once, in the server process that all children are forked from.
+"""Imports that any run may need, made once in the server process that all children are forked from.
 
-What is there by then is frozen out of garbage collection, so that children do not copy its pages by looking at it.
+All objects are then excluded from garbage collection, so that children do not copy their pages.
 """
 
 import gc

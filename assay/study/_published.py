@@ -1,4 +1,4 @@
-"""The published figure that belongs beside one of ours."""
+"""The published figure to show beside one of ours."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from assay.study._study import PLAIN, Study
 
 Beside = Callable[[Mapping[str, Any], str, str, str], Figure | None]
 """(the point on the other axes, method, calibrator, metric) -> the published figure, if there is one."""
-ELSEWHERE = {"test": "none"}  # what papers call no shift
+ELSEWHERE = {"test": "none"}  # our name of the split: the shift in the published tables
 
 
 def nothing(point: Mapping[str, Any], method: str, calibrator: str, metric: str) -> Figure | None:
-    """No paper."""
+    """No published figure."""
     return None
 
 
 def published_beside(study: Study) -> Beside:
-    """Figures of the tables that the study names; of the same figure in several that of the first named.
+    """Figures of the tables that the study names; if several tables have a figure, that of the first.
 
-    A name of ours is looked up as what the study says it `stands_for`, the set-up (@...) left out. Settings must be the
-    same: focal(gamma=1) belongs to focal,gamma=1.0 and to nothing else.
+    Our names are looked up as the names they `stands_for` in the study, without the set-up (@...). Settings must be
+    equal: focal(gamma=1) belongs to focal,gamma=1.0 and to nothing else.
     """
     by_name: dict[tuple[str, ...], list[Figure]] = defaultdict(list)
     for figure in published.load():
@@ -45,12 +45,12 @@ def published_beside(study: Study) -> Beside:
 
 
 def _settings(figure: Figure) -> tuple[dict[str, float | str], ...]:
-    """Those of its method and of its calibrator."""
+    """The settings of a figure's method and of its calibrator."""
     return tuple(_parted(name)[1] for name in (figure.method, figure.calibrator))
 
 
 def _parted(name: str) -> tuple[str, dict[str, float | str]]:
-    """A name, as focal@wang2021,gamma=1.0 of ours or focal(gamma=1) of papers, without its set-up, and its settings."""
+    """A name without its set-up, and its settings; names are ours, focal@wang2021,gamma=1.0, or focal(gamma=1)."""
     first = re.split(r"[(,]", name, maxsplit=1)[0]
     settings = re.findall(r"(\w+)=(\([^)]*\)|[^,)]*)", name.removeprefix(first))
     return first.partition("@")[0], {key: _number(value) for key, value in settings}

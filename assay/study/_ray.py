@@ -1,4 +1,4 @@
-"""The engine of a cluster: each run a Ray task, results in a folder that all machines share."""
+"""The engine for a cluster: each run is a Ray task, and all machines share the folder of results."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from assay._core.arrays import InputError
-from assay.nn.training import Hardware
+from assay._core.lookup import needs
+from assay.nn.training import Hardware, use_threads
 from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
 
-RETRIES = 2  # of a run whose machine or process was lost; it goes on from its last epoch
+RETRIES = 2  # of a run whose machine or process was lost; it continues from its last epoch
 
 
 def run_ray(
@@ -35,14 +34,14 @@ def run_ray(
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
-    """Run all that are not done on the cluster at `address`, or on one of this machine started for the purpose.
+    """Run all runs that are not done on the cluster at `address`, or on a new one of this machine.
 
-    A run takes `threads` CPUs and `gpus` GPUs; at most `workers` are in the cluster's hands at a time.
+    A run takes `threads` CPUs and `gpus` GPUs; the cluster has at most `workers` runs at a time.
     """
-    ray = _ray()
+    ray: Any = needs("ray")
     share = threads or max((os.cpu_count() or 1) // workers, 1)
     size = {"address": address} if address else {"num_cpus": workers * share, "include_dashboard": False}
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's workers are nice by 15, and starve beside anything else
+    os.environ.setdefault("RAY_worker_niceness", "0")  # by default 15, and workers starve beside other processes
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", **size)
     except (ConnectionError, ValueError) as problem:
@@ -81,7 +80,7 @@ def _run_all(
             progress.seconds.append(time.monotonic() - progress.running.pop(run))
             try:
                 how = ray.get(reference)
-            except ray.exceptions.RayError as problem:  # its process was lost once too often
+            except ray.exceptions.RayError as problem:  # its process was lost too often
                 how = str(problem).splitlines()[0]
             if how is None:
                 progress.done += 1
@@ -93,10 +92,10 @@ def _run_all(
 
 
 def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> str | None:
-    """One run, its output in a log of its own; how it failed, if it did."""
+    """One run, with its own log; returns how it failed, or None."""
     folder = root / run.folder
     folder.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(threads)
+    use_threads(threads)
     (folder / FAILED).unlink(missing_ok=True)
     with (folder / LOG).open("w") as log, redirect_stdout(log), redirect_stderr(log):
         try:
@@ -105,11 +104,3 @@ def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) 
             traceback.print_exc()
             return f"{type(problem).__name__}: {problem}"
     return None
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise InputError("the engine ray needs the extra ray: pip install 'assay-ml[ray]'") from None
-    return ray

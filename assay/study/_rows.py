@@ -1,4 +1,4 @@
-"""Rows: one number each, in tidy long form, from the predictions that a run has left."""
+"""Rows: one number each, in tidy long form, from the predictions of a run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from assay import files
-from assay._core.arrays import InputError
-from assay.files import replacing
+from assay._core.arrays import Floats, InputError
+from assay._core.writing import replacing
 from assay.maps import Temperature, apply
-from assay.metrics import Floats, evaluate
+from assay.metrics import evaluate
 from assay.predictions import Outcomes, Predictions
 from assay.scores import SCORES, outcomes_by
 from assay.study._corrections import correction
@@ -42,7 +40,7 @@ SCHEMA = pa.schema(
 
 
 def write_rows(study: Study, run: Run, folder: Path) -> None:
-    """Compute every number that the study asks of the run, unless they are there already."""
+    """Compute every number of the run that the study asks for, unless they exist already."""
     if has_rows(study, folder):
         return
     found = with_means(_values(study, folder))
@@ -58,26 +56,26 @@ def write_rows(study: Study, run: Run, folder: Path) -> None:
 
 
 def has_rows(study: Study, folder: Path) -> bool:
-    """Whether a run is done: the numbers that the study asks for are there and can be read."""
+    """Whether a run is done: the numbers that the study asks for exist and can be read."""
     return _read(folder / rows_file(study)) is not None
 
 
 def read_rows(study: Study, folders: Sequence[Path]) -> pa.Table:
-    """The rows of all runs that are done, one table."""
+    """The rows of all finished runs, as one table."""
     file = rows_file(study)
     found = (_read(folder / file) for folder in folders)
     return pa.concat_tables([SCHEMA.empty_table(), *(table for table in found if table is not None)])
 
 
 def rows_file(study: Study) -> str:
-    """Its name tells what was asked, since studies that ask other things of a run share its folder."""
+    """A file name that depends on the numbers asked for: studies that ask for others share the folder of a run."""
     names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
     asked = json.dumps({name: getattr(study, name) for name in names})
     return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.arrow"
 
 
 def _read(file: Path) -> pa.Table | None:
-    """None where there is no file or it is not whole."""
+    """The rows of a file; None if there is no file or it is damaged."""
     try:
         return pa.ipc.open_file(file.read_bytes()).read_all()
     except (OSError, pa.ArrowInvalid):
@@ -95,7 +93,7 @@ def _values(study: Study, folder: Path) -> Iterator[tuple[str, str, int, str, st
     held_out = _predictions(folder / "held_out.npz")
     splits = {name: _predictions(folder / f"{name}.npz") for name in ("test", *study.shifts)}
     learned = {s: read_score(s, folder, splits) or {} for s in study.scores_in_full if s.name in LEARNED}
-    order = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(0))
+    order = np.random.default_rng(0).permutation(len(held_out))
     for size in study.held_out_sizes:
         fit_on = held_out if size is None else held_out[order[:size]]  # smaller parts are within larger ones
         for calibrator in study.corrections:
@@ -106,7 +104,7 @@ def _values(study: Study, folder: Path) -> Iterator[tuple[str, str, int, str, st
                 for score in study.scores_in_full:
                     column = learned[score][split] if score in learned else None
                     if column is not None and mapping is not None:
-                        continue  # what is learned apart from the logits is the same whatever becomes of them
+                        continue  # a learned score does not depend on the logits, so no map changes it
                     for metric, value in _measured(after, score, column, study.metrics):
                         yield split, str(calibrator), len(fit_on), str(score), metric, value
                 if TEMPERATURE in study.metrics and isinstance(mapping, Temperature):
@@ -120,9 +118,9 @@ def _measured(
         after = Outcomes.from_scores(column, after.outcomes().correct, is_probability=False)
     elif score.name != PLAIN:
         if isinstance(after, Outcomes):
-            return  # a map of the confidence knows no other score
+            return  # a map of the confidence gives no other score
         after = outcomes_by(SCORES[score.name], after)
-    values: dict[str, Any] = evaluate(after)
+    values = evaluate(after)
     for metric in wanted:
         if metric in values:
-            yield metric, float(np.float64(values[metric]))
+            yield metric, values[metric]

@@ -1,4 +1,4 @@
-"""A run: one point of a study, and where it is kept."""
+"""A run: one point of a study, and its folder."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from fnmatch import fnmatch
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-
-from torch import nn
-from torch.optim import Optimizer
+from typing import TYPE_CHECKING
 
 from assay._core.arrays import InputError
-from assay.nn.recipes import Value
-from assay.nn.recipes import recipe as recipe_named
-from assay.nn.training import Recipe, Record
+from assay.epochs import Record
+from assay.nn.names import Value
 from assay.study._named import Named
 from assay.study._study import RATES, Study
+
+if TYPE_CHECKING:
+    from assay.nn.training import Recipe
 
 RECORD = Record()
 OPTIMIZER_NAMES = {"learning_rate": "lr", "weight_decay": "weight_decay"}
@@ -24,12 +24,12 @@ OPTIMIZER_NAMES = {"learning_rate": "lr", "weight_decay": "weight_decay"}
 
 @dataclass(frozen=True)
 class Run:
-    """What decides how a network is trained; equal runs are the same run."""
+    """Everything that decides how a network is trained; equal runs are the same run."""
 
     data: str
     network: str
     recipe: str
-    values: tuple[tuple[str, Value], ...]  # hyper-parameters of the recipe that are not its own
+    values: tuple[tuple[str, Value], ...]  # hyper-parameters that replace the recipe's own
     seed: int
     epochs: int | None = None
     batch_size: int | None = None
@@ -38,16 +38,16 @@ class Run:
     weight_decay: float | None = None
     n_train: int | None = None
     held_out: int | None = None
-    record: Record = RECORD  # what is written down on the way, which cannot be had later
+    record: Record = RECORD  # what training records; it cannot be computed later
 
     @property
     def method(self) -> str:
-        """The recipe, and what of it differs from its own."""
+        """The recipe and the values that replace its own."""
         return str(Named(self.recipe, self.values))
 
     @property
     def folder(self) -> Path:
-        """Where it is kept under the folder of all runs: another configuration is another folder."""
+        """Its folder under the folder of all runs: another configuration is another folder."""
         data = _named(self.data, n_train=self.n_train, held_out=self.held_out)
         method = _named(
             self.method,
@@ -61,11 +61,13 @@ class Run:
         return Path(data, self.network.replace(":", "."), method, str(self.seed))
 
     def built_recipe(self) -> Recipe:
-        """The recipe that the run trains by; a rate or decay of the recipe goes before those of the study."""
+        """The recipe that trains the run; a rate or decay among its values overrides that of the study."""
+        from assay.nn.recipes import recipe, with_rates
+
         rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
         rates |= {name: float(value) for name, value in self.values if name in RATES}
-        own = recipe_named(self.recipe, {name: value for name, value in self.values if name not in RATES})
-        found = _with_rates(own, {OPTIMIZER_NAMES[name]: rate for name, rate in rates.items() if rate is not None})
+        own = recipe(self.recipe, {name: value for name, value in self.values if name not in RATES})
+        found = with_rates(own, {OPTIMIZER_NAMES[name]: rate for name, rate in rates.items() if rate is not None})
         return replace(
             found,
             name=self.method,
@@ -76,7 +78,7 @@ class Run:
 
 
 def expand(study: Study, *, only: str = "*") -> list[Run]:
-    """Every run of a study whose folder fits the pattern, seeds last, so that each method has a first run early."""
+    """Every run of a study whose folder matches the pattern, by seed, so that each method has a first run early."""
     axes = product(
         study.seeds,
         study.data,
@@ -113,18 +115,3 @@ def _named(first: str, **more: object) -> str:
     return ",".join(
         [first.replace(":", "."), *(f"{name}={value}" for name, value in more.items() if value is not None)]
     )
-
-
-def _with_rates(recipe: Recipe, rates: dict[str, float]) -> Recipe:
-    """The recipe, and the one that it starts from, with another rate or decay."""
-    if not rates:
-        return recipe
-
-    def optimizer(network: nn.Module) -> Optimizer:
-        made = recipe.optimizer(network)
-        for group in made.param_groups:
-            group.update(rates)
-        return made
-
-    start = recipe.start and replace(recipe.start, recipe=_with_rates(recipe.start.recipe, rates))
-    return replace(recipe, optimizer=optimizer, start=start)

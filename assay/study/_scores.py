@@ -1,60 +1,65 @@
-"""Scores that need the network itself: computed once for a run, and kept beside its predictions."""
+"""Scores that need the network itself: computed once for a run, and written beside its predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
-from torch import nn
 
-from assay._core.arrays import InputError
-from assay._core.lookup import check_values, found
-from assay.files import replacing
-from assay.metrics import Floats
-from assay.nn.confidnet import confidnet, fine_tuned
-from assay.nn.data import Samples, Splits
-from assay.nn.networks import Network
-from assay.nn.training import Hardware, predict
+from assay._core.arrays import Floats, InputError
+from assay._core.lookup import check_values, lookup
+from assay._core.writing import replacing
 from assay.scores import SCORES, trust_score
 from assay.study._named import Named
 
-Scorer = Callable[[Samples], Floats]
+if TYPE_CHECKING:
+    from assay.nn.data import Samples, Splits
+    from assay.nn.networks import Network
+    from assay.nn.training import Hardware
+
+    Scorer = Callable[[Samples], Floats]
 
 
 def by_trust(
     network: Network, splits: Splits, seed: int, hardware: Hardware, *, alpha: float = 0.0, k: int = 10
 ) -> Scorer:
     """TrustScore from the features of the training samples; nothing about it is random."""
+    from assay.nn.training import predict
+
     train = predict(network, splits.train, features=True)
     assert train.features is not None, "asked for"
     score = trust_score(train.features, train.labels, n_classes=train.n_classes, alpha=alpha, k=k)
-    return lambda samples: score(predict(network, samples, features=True)).numpy()
+    return lambda samples: score(predict(network, samples, features=True))
 
 
 def by_confidnet(
     network: Network, splits: Splits, seed: int, hardware: Hardware, *, epochs: int = 500, fine_tuning: int = 500
 ) -> Scorer:
-    """ConfidNet, so many epochs of each of its two stages; no epoch of the second leaves it out."""
+    """ConfidNet, so many epochs of each of its two stages; 0 epochs leave out the second."""
+    from assay.nn.confidnet import confidnet, fine_tuned
+
     net = confidnet(network, splits, epochs=epochs, seed=seed, hardware=hardware)
     if fine_tuning:
         net = fine_tuned(net, splits, epochs=fine_tuning, seed=seed, hardware=hardware)
-    return lambda samples: net.score(net.predictions(samples)).detach().numpy()
+    return lambda samples: net.score(net.predictions(samples))
 
 
 LEARNED: dict[str, Callable[..., Scorer]] = {"trust_score": by_trust, "confidnet": by_confidnet}
 
 
 def check_score(score: Named) -> None:
-    """Refuse a score that there is not, or values that it does not have."""
+    """Refuse an unknown score, or values that it does not have."""
     known: dict[str, Callable[..., Any]] = {**SCORES, **LEARNED}
-    check_values("score", found("score", score.name, known), dict(score.values))
+    check_values("score", lookup("score", score.name, known), dict(score.values))
 
 
-def learn_score(score: Named, network: nn.Module, splits: Splits, *, seed: int, hardware: Hardware) -> Scorer:
+def learn_score(score: Named, network: object, splits: Splits, *, seed: int, hardware: Hardware) -> Scorer:
     """Learn a score of a trained network."""
+    from assay.nn.networks import Network
+
     if not isinstance(network, Network):
         raise InputError(f"{score.name} needs a network with features and a head, as those of assay.nn.networks")
     values: dict[str, Any] = dict(score.values)
@@ -62,14 +67,14 @@ def learn_score(score: Named, network: nn.Module, splits: Splits, *, seed: int, 
 
 
 def write_score(score: Named, values: Mapping[str, Floats], folder: Path) -> None:
-    """Keep its values on each split."""
+    """Write the values of a score on each split."""
     columns: dict[str, Any] = dict(values)
     with replacing(_file(score, folder)) as stream:
         np.savez(stream, **columns)
 
 
 def read_score(score: Named, folder: Path, splits: Iterable[str]) -> dict[str, Floats] | None:
-    """Its values on these splits; None where they are not there or cannot be read."""
+    """The values of a score on these splits; None if they are missing or cannot be read."""
     try:
         with np.load(_file(score, folder)) as stored:
             return {name: stored[name] for name in splits}

@@ -1,4 +1,4 @@
-"""Shifts by the dozen: patterns that stand for many, and the mean over all of a kind."""
+"""Shifts in large numbers: patterns that match many, and the mean over all of a kind."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from fnmatch import fnmatch
 
 from assay._core.arrays import InputError
-from assay.nn.data.corruptions import CORRUPTIONS, SEVERITIES
+from assay.nn.names import CORRUPTIONS, SEVERITIES
 
-MADE = "corrupted"  # the mean over the corruptions that are made here; those read have the name of their data set
+MADE = "corrupted"  # the mean over corruptions made here; the mean over those read has the name of their data set
 SETS = ("", "cifar10_c/", "cifar100_c/")
 NAMES = [f"{place}{name}_{severity}" for place in SETS for name in CORRUPTIONS for severity in SEVERITIES]
 
-Values = tuple[str, str, int, str, str, float]  # split, calibrator, held-out samples, score, metric, value
+Row = tuple[str, str, int, str, str, float]  # split, calibrator, held-out samples, score, metric, value
 
 
 def corruptions_like(pattern: str) -> list[str]:
-    """The corruptions that a pattern stands for; a plain name is what it is.
+    """The corruptions that match a pattern; a plain name stays as it is.
 
     >>> corruptions_like("fog_[13]")
     ['fog_1', 'fog_3']
@@ -30,8 +30,8 @@ def corruptions_like(pattern: str) -> list[str]:
     return found
 
 
-def with_means(rows: Iterable[Values]) -> list[Values]:
-    """The rows, and for each kind of shift that has several the mean over them, as zhu2022 tabulates CIFAR-10-C."""
+def with_means(rows: Iterable[Row]) -> list[Row]:
+    """The rows, and the mean over the shifts of each kind that has several, as zhu2022 tabulates CIFAR-10-C."""
     rows = list(rows)
     kinds: dict[tuple[str, str, int, str, str], list[float]] = defaultdict(list)
     for split, *rest, value in rows:

@@ -1,4 +1,4 @@
-"""What several seeds together say: means and their errors, tests against a baseline, effect sizes, ranks."""
+"""Statistics over seeds: means and their errors, tests against a baseline, effect sizes, ranks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from math import fsum, isnan, nan, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from assay._core.arrays import Floats
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Values of one cell, one a seed."""
+    """The values of one cell, one a seed."""
 
     values: tuple[float, ...]
-    seeds: tuple[int, ...] | None = None  # whose they are, where values of the same seed belong together
+    seeds: tuple[int, ...] | None = None  # of the values, to pair them with others
     n: int = field(init=False)
     mean: float = field(init=False)
     sd: float = field(init=False)  # with n - 1; nan of a single value
@@ -36,7 +35,7 @@ class Summary:
 
 
 def welch(a: Summary, b: Summary) -> float:
-    """p of equal means without equal variances, two-sided; nan where one has a single value."""
+    """Two-sided p-value of Welch's test that the means are equal; nan if one has a single value."""
     if min(a.n, b.n) < 2:
         return nan
     of_a, of_b = a.sem**2, b.sem**2
@@ -47,7 +46,7 @@ def welch(a: Summary, b: Summary) -> float:
 
 
 def paired(a: Summary, b: Summary) -> float:
-    """p of equal means of values that belong together, those of seeds that both have, two-sided."""
+    """Two-sided p-value of the paired t-test that the means are equal, over the seeds that both have."""
     of_b = dict(zip(b.seeds or range(b.n), b.values, strict=True))
     pairs = [(x, of_b[seed]) for seed, x in zip(a.seeds or range(a.n), a.values, strict=True) if seed in of_b]
     if len(pairs) < 2:
@@ -65,9 +64,9 @@ def _two_sided(t: float, degrees: float) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p-values of a family of tests, so corrected that one false alarm among all is as rare as the level (Holm 1979).
+    """p-values of a family of tests, corrected so that the level bounds the chance of any false alarm (Holm 1979).
 
-    What could not be tested (nan) does not count.
+    Tests without a p-value (nan) do not count.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -81,8 +80,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def cohens_d(a: Summary, b: Summary) -> float:
-    """The difference of the means in units of the pooled standard deviation (karandikar2021, fig 1); nan without
-    one."""
+    """The difference of the means in pooled standard deviations (karandikar2021, fig 1); nan if there is none."""
     if a.n + b.n < 3:
         return nan
     pooled = sqrt(((a.n - 1) * a.sd**2 + (b.n - 1) * b.sd**2) / (a.n + b.n - 2))
@@ -90,10 +88,9 @@ def cohens_d(a: Summary, b: Summary) -> float:
 
 
 def within_sem(values: Floats) -> float:
-    """SEM over rows [seeds, conditions] without what conditions differ by (Masson & Loftus 2003; karandikar2021, fig
-    2).
+    """SEM of rows [seeds, conditions] within seeds (Masson & Loftus 2003; karandikar2021, fig 2).
 
-    The error is that of the interaction of seed and condition, which is what a comparison of conditions is up against.
+    This is the error of the interaction of seed and condition, the noise in a comparison of conditions.
     """
     seeds, conditions = values.shape
     residual = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
@@ -101,8 +98,9 @@ def within_sem(values: Floats) -> float:
 
 
 def ranks(means: Floats, *, higher_is_better: bool) -> Floats:
-    """Rank of each method, 1 the best, ties sharing their mean rank; nan of what is undefined, which does not count."""
-    from scipy.stats import rankdata
-
-    found: Floats = rankdata(-means if higher_is_better else means, nan_policy="omit")
+    """Rank of each method, 1 is the best; ties share their mean rank, undefined values have rank nan."""
+    found, known = np.full(len(means), nan), ~np.isnan(means)
+    sign = -1 if higher_is_better else 1
+    _, place, count = np.unique(sign * means[known], return_inverse=True, return_counts=True)
+    found[known] = (np.cumsum(count) - (count - 1) / 2)[place]
     return found

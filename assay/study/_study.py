@@ -1,4 +1,4 @@
-"""A study as a file: axes of names and numbers, whose every combination is a run."""
+"""A study as a file: axes of names and numbers; every combination is a run."""
 
 from __future__ import annotations
 
@@ -22,44 +22,42 @@ from pydantic import (
 )
 
 from assay._core.arrays import InputError
-from assay._core.lookup import found, hint
+from assay._core.lookup import hint, lookup
+from assay.epochs import Record
 from assay.metrics import METRICS
-from assay.nn.data import loader
-from assay.nn.networks import network
-from assay.nn.recipes import Value, recipe
-from assay.nn.training import Record
+from assay.nn.names import Value
 from assay.published import SOURCES
 from assay.study._corrections import UNCHANGED, check_correction
 from assay.study._named import Entry, Named, each
 from assay.study._scores import check_score
 from assay.study._shifts import corruptions_like
 
-PLAIN = "max_probability"  # the score that maps of the confidence are about
-RATES = ("learning_rate", "weight_decay")  # which a recipe may also have as values of its own
-TEMPERATURE = "temperature"  # what a calibrator found: no metric, but the papers tabulate it
+PLAIN = "max_probability"  # the score that maps of the confidence change
+RATES = ("learning_rate", "weight_decay")  # a recipe may also have these as values of its own
+TEMPERATURE = "temperature"  # the result of a calibrator: not a metric, but the papers tabulate it
 
 
-def _check_recipe(method: Named) -> None:
-    recipe(method.name, {name: value for name, value in method.values if name not in RATES})
+def _unchecked(named: Named) -> None:
+    """`check` looks up names of data sets, networks and recipes: their tables need torch, a study file does not."""
 
 
 # By field: what its entries are, and what refuses unknown ones.
-CHECKS: dict[str, tuple[str, Callable[[Named], object]]] = {
-    "data": ("data set", lambda named: loader(named.name)),
-    "networks": ("network", lambda named: network(named.name)),
-    "recipes": ("recipe", _check_recipe),
+CHECKS: dict[str, tuple[str, Callable[[Named], None]]] = {
+    "data": ("data set", _unchecked),
+    "networks": ("network", _unchecked),
+    "recipes": ("recipe", _unchecked),
     "calibrators": ("calibrator", check_correction),
     "scores": ("score", check_score),
 }
 
 
 class Study(BaseModel):
-    """Which runs there are, and what is computed from their predictions. Every list is an axis."""
+    """The runs of a study, and the numbers to compute from their predictions. Every list is an axis."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    question: str = ""  # what the study is to tell, in a sentence
+    question: str = ""  # that the study answers, in a sentence
     data: list[str] = Field(min_length=1)
     networks: list[str] = Field(min_length=1)
     recipes: list[Entry] = Field(min_length=1)
@@ -74,15 +72,15 @@ class Study(BaseModel):
     held_out_sizes: list[PositiveInt | None] = Field([None], min_length=1)  # given to the calibrators; None: all
     calibrators: list[Entry] = Field([UNCHANGED], min_length=1)
     scores: list[Entry] = Field([PLAIN], min_length=1)
-    shifts: list[str] = []  # names, or patterns as *_3 (made here) and cifar10_c/* (read): all of the 15 corruptions
+    shifts: list[str] = []  # names, or patterns such as *_3 (made here) and cifar10_c/* (read from disk)
     metrics: list[str] = Field(["accuracy", "ece", "auroc", "aurc", "e_aurc", "nll"], min_length=1)
-    baseline: str = ""  # the recipe that the others are compared with; by default the first
-    tune: dict[str, list[Value]] = {}  # values of hyper-parameters to choose among, one parameter after the other
-    record: Record = Record()  # what is written down of each epoch
-    train_predictions: bool = False  # keep those on the training set too, for what is learned when (wang2021, fig 5)
-    published: list[str] = []  # tables of the papers to stand beside ours, as zhu2022/2
-    stands_for: dict[str, str] = {}  # of our names that the paper does not have, the one whose figures stand beside
-    assumed: list[str] = []  # values that the paper leaves unsaid
+    baseline: str = ""  # the recipe to compare the others with; by default the first
+    tune: dict[str, list[Value]] = {}  # values of hyper-parameters to choose from, one parameter after the other
+    record: Record = Record()  # what each run records of its epochs
+    train_predictions: bool = False  # write predictions on the training set too (wang2021, fig 5)
+    published: list[str] = []  # tables of the papers to show beside ours, such as zhu2022/2
+    stands_for: dict[str, str] = {}  # our name: the paper's name whose figures to show beside it
+    assumed: list[str] = []  # values that the paper does not print
 
     @field_validator("shifts")
     @classmethod
@@ -132,7 +130,7 @@ class Study(BaseModel):
 
 
 def read_study(file: str | Path) -> Study:
-    """Read a study from TOML; `extends` names a file next to it whose keys hold where this one has none."""
+    """Read a study from TOML; `extends` names a file next to it that supplies the keys missing here."""
     content = _content(Path(file))
     try:
         return Study(**content)
@@ -158,11 +156,11 @@ def _content(file: Path, extending: tuple[Path, ...] = ()) -> dict[str, Any]:
 def _refuse_twice(entries: list[Any]) -> None:
     for i, entry in enumerate(entries):
         if entry in entries[:i]:
-            raise InputError(f"{entry} stands twice")
+            raise InputError(f"{entry} is listed twice")
 
 
 def _first(problem: ValidationError) -> str:
-    """The first thing that is wrong, in a line."""
+    """The first error, in a line."""
     error = problem.errors()[0]
     if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         key, inside = str(error["loc"][-1]), len(error["loc"]) > 1
@@ -171,4 +169,4 @@ def _first(problem: ValidationError) -> str:
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> str:
-    return found(kind, name, {known: known for known in names})
+    return lookup(kind, name, {known: known for known in names})

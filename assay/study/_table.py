@@ -1,4 +1,4 @@
-"""A study's rows as one table: methods down, metrics across, each cell the seeds' mean with its test."""
+"""A study's rows as tables: methods down, metrics across, each cell the mean over seeds with its test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assay.study._published import Beside, nothing
 from assay.study._statistics import Summary, holm, ranks, welch
 
 POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out", "score")
-ALWAYS = ("data", "network", "split")  # of the point, told also where they do not vary
+ALWAYS = ("data", "network", "split")  # shown even if they do not vary
 CELL = ("method", "calibrator", "metric")
 
 Test = Callable[[Summary, Summary], float]
@@ -28,7 +28,7 @@ Key = tuple[str, str, str]  # method, calibrator, metric
 
 @dataclass(frozen=True)
 class Cell:
-    """Seeds' values of one metric, and how they stand against the baseline's and a paper's."""
+    """The values of one metric over seeds, compared with the baseline and a paper."""
 
     summary: Summary
     p_value: float  # nan for the baseline itself
@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the published."""
+        """Our mean minus the published one."""
         return None if self.published is None else self.summary.mean - self.published.mean
 
 
@@ -55,7 +55,7 @@ class Line:
 class Table:
     """All methods at one point of the other axes."""
 
-    point: dict[str, Any]  # data, network, split, ...: what of it varies in the study
+    point: dict[str, Any]  # data, network, split, and other axes that vary in the study
     metrics: tuple[str, ...]
     lines: tuple[Line, ...]
     baseline: str
@@ -65,7 +65,7 @@ class Table:
 
     @cached_property
     def seeds(self) -> int:
-        """The most that a cell has."""
+        """The most seeds of a cell."""
         return max((cell.summary.n for line in self.lines for cell in line.cells.values()), default=0)
 
 
@@ -79,7 +79,7 @@ def tables(
     corrected: bool = False,
     beside: Beside = nothing,
 ) -> list[Table]:
-    """One table for each point of the axes that are no method, calibrator or metric.
+    """One table for each point of the other axes than method, calibrator and metric.
 
     A method is compared with the baseline under the same calibrator, and a calibrator of the baseline with none.
     With `corrected` the p-values of each metric in a table are Holm's. `beside` finds published figures.
@@ -116,7 +116,7 @@ def tables(
 
 
 def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]]:
-    """Of each method with a calibrator that stands in all tables, its mean rank in each metric; 1 is the best."""
+    """The mean rank in each metric of each method and calibrator that all tables have; 1 is the best."""
     pairs = [{(line.method, line.calibrator): line for line in table.lines} for table in found]
     common = [pair for pair in pairs[0] if competes(pair[1]) and all(pair in lines for lines in pairs)] if pairs else []
     places: dict[tuple[str, str], dict[str, float]] = {pair: {} for pair in common}
@@ -131,17 +131,17 @@ def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]
 
 
 def competes(calibrator: str) -> bool:
-    """Whether a line of that calibrator may be the best: not where it was fitted on test, which is a bound."""
+    """Whether a line with that calibrator may be the best; a calibrator fitted on test is only a bound."""
     return calibrator.partition(",")[0] not in ON_TEST
 
 
 def better(metric: str) -> str:
-    """Whether higher or lower is better; - for what is no metric, as a temperature."""
+    """Whether higher or lower is better; - for a temperature, which is no metric."""
     return METRICS[metric].better if metric in METRICS else "-"
 
 
 def _cells(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
-    """(what the cell is of, its seeds' values), in the order of first appearance."""
+    """(the names of a cell, its values over seeds), in the order of first appearance."""
     if rows.num_rows == 0:
         return
     names = (*POINT, *CELL)
@@ -159,7 +159,7 @@ def _cells(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
 
 
 def _numbered(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for each combination of codes, by first appearance: [n] of each row, and the row where it appears."""
+    """A number for each combination of codes, in order of appearance: [n] of each row, and the row it appears in."""
     mixed = np.ravel_multi_index([code.astype(np.int64) for code in codes], sizes)
     _, first, cell = np.unique(mixed, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first)
@@ -171,7 +171,7 @@ def _numbered(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.i
 def _compared(
     cells: dict[Key, Summary], baseline: str, metrics: Sequence[str], test: Test, corrected: bool
 ) -> dict[tuple[str, str], dict[str, tuple[float, float, bool]]]:
-    """Of each method with a calibrator, for each metric: p against the baseline, the difference, whether it is best."""
+    """By method and calibrator, then by metric: p-value against the baseline, difference, and whether it is best."""
     pairs = list(dict.fromkeys((method, calibrator) for method, calibrator, _ in cells))
     calibrators = [calibrator for _, calibrator in pairs]
     unchanged = UNCHANGED if UNCHANGED in calibrators else calibrators[0]
@@ -191,7 +191,7 @@ def _compared(
 
 
 def _best(metric: str, summaries: dict[tuple[str, str], Summary]) -> set[tuple[str, str]]:
-    """Those of the best mean: several where a calibrator leaves the metric as it was."""
+    """All with the best mean: there are several if a calibrator does not change the metric."""
     means = {pair: summary.mean for pair, summary in summaries.items() if competes(pair[1])}
     known = {pair: mean for pair, mean in means.items() if not isnan(mean)}
     if better(metric) == "-" or not known:

@@ -1,8 +1,9 @@
-"""Hyper-parameters chosen one after the other, each among its values, the best so far kept (karandikar2021, appendix
-E)."""
+"""Hyper-parameters chosen one after the other, each from a list of values (karandikar2021, appendix E)."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Literal
 
 from assay import files
 from assay._core.arrays import InputError
-from assay._core.lookup import found
+from assay._core.lookup import lookup
 from assay.metrics import METRICS, evaluate
-from assay.nn.recipes import Value
+from assay.nn.names import Value
 from assay.study._named import Named
 from assay.study._run import Run, expand
 from assay.study._statistics import Summary
@@ -21,26 +22,26 @@ from assay.study._study import RATES, Study
 
 @dataclass(frozen=True)
 class Trial:
-    """One value of one parameter, judged over seeds."""
+    """One value of one parameter, evaluated over seeds."""
 
     data: str
     network: str
-    method: str  # the recipe with all its values, this one among them
+    method: str  # the recipe with all its values, including this one
     parameter: str
     accuracy: Summary
-    error: Summary  # of the metric that is to be low
+    error: Summary  # of the metric to minimize
     chosen: bool
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was tried, in order, and by data set and network what became of each method."""
+    """All trials in order, and by data set and network the best values of each method."""
 
     trials: tuple[Trial, ...]
     best: dict[tuple[str, str], dict[str, Named]]
 
 
-Values = tuple[tuple[str, Value], ...]
+Settings = tuple[tuple[str, Value], ...]
 
 
 def tune(
@@ -52,14 +53,14 @@ def tune(
     metric: str = "ece",
     give_up: float = 0.01,
 ) -> Tuned:
-    """Of the values of each parameter in `study.tune` keep the one of lowest `metric` whose accuracy is near the best.
+    """Choose for each parameter in `study.tune` the value of lowest `metric` whose accuracy is near the best.
 
-    Near is less than `give_up` below. `run_all` trains what is not done. A parameter that a recipe does not have is
-    passed over. Choosing on the test set, as wang2021 did, makes test figures better than they are.
+    Near means less than `give_up` below. `run_all` trains runs that are not done. Recipes without a parameter are not
+    tuned by it. Choosing on the test set, as wang2021 did, makes test figures better than they are.
     """
     _check(study, metric)
     starts = {(run.data, run.network, run.recipe, run.values): run for run in reversed(expand(study))}
-    best: dict[Run, Values] = {run: run.values for run in reversed(starts.values())}
+    best: dict[Run, Settings] = {run: run.values for run in reversed(starts.values())}
     trials = []
     for parameter, values in study.tune.items():
         tried = {start: _with_each(best[start], parameter, values) for start in best if _has(start, parameter)}
@@ -84,7 +85,7 @@ def tune(
 def _check(study: Study, metric: str) -> None:
     if not study.tune:
         raise InputError("the study says nothing under [tune], as beta = [0.1, 1, 10]")
-    if found("metric", metric, METRICS).better != "lower":
+    if lookup("metric", metric, METRICS).better != "lower":
         raise InputError(f"{metric} is not to be low; values are chosen by an error")
     for axis in ("n_train", "learning_rates", "weight_decays"):
         if len(getattr(study, axis)) > 1:
@@ -94,7 +95,7 @@ def _check(study: Study, metric: str) -> None:
             raise InputError(f"no recipe of the study has a hyper-parameter '{parameter}' to tune")
 
 
-def _with_each(values: Values, parameter: str, tried: Sequence[Value]) -> list[Values]:
+def _with_each(values: Settings, parameter: str, tried: Sequence[Value]) -> list[Settings]:
     return [tuple((dict(values) | {parameter: value}).items()) for value in tried]
 
 
@@ -113,9 +114,31 @@ def _judged(runs: Sequence[Run], root: Path, on: str, metric: str) -> tuple[Summ
     return tuple(Summary(tuple(float(values[name]) for values in found)) for name in ("accuracy", metric))  # type: ignore[return-value]
 
 
-def _chosen(judged: dict[Values, tuple[Summary, Summary]], give_up: float) -> Values:
-    """The lowest error among those that give up less than so much accuracy; the first of equals."""
+def _chosen(judged: dict[Settings, tuple[Summary, Summary]], give_up: float) -> Settings:
+    """The values of lowest error that give up less than so much accuracy; of equals the first."""
     highest = max(accuracy.mean for accuracy, _ in judged.values())
     near = [values for values, (accuracy, _) in judged.items() if highest - accuracy.mean < give_up]
     near = near or [values for values, (accuracy, _) in judged.items() if accuracy.mean == highest]
     return min(near, key=lambda values: judged[values][1].mean)
+
+
+def tuned_study(study: Study, file: Path, found: Tuned, to: Path, *, on: str, metric: str) -> str:
+    """TOML of a study that extends the given one with the chosen values."""
+    (tuned,) = found.best.values()
+    lines = []
+    for recipe in tuned.values():
+        values = "".join(f", {name} = {_toml(value)}" for name, value in recipe.values)
+        lines.append(f"  {{ recipe = {_toml(recipe.name)}{values} }},")
+    base = os.path.relpath(file.resolve(), to.resolve().parent)
+    how = f"values of {', '.join(study.tune)} chosen on {on} by {metric}"
+    head = [f"# The {how}.", f"extends = {_toml(base)}", f"name = {_toml(study.name + '_tuned')}"]
+    names = {**study.stands_for, **{str(new): study.stands_for.get(old, old) for old, new in tuned.items()}}
+    stands_for = ", ".join(f"{_toml(name)} = {_toml(other)}" for name, other in names.items())
+    rest = [f"assumed = {_toml([*study.assumed, how])}", f"stands_for = {{ {stands_for} }}"]
+    if study.baseline:
+        rest.append(f"baseline = {_toml(str(tuned[study.baseline]))}")
+    return "\n".join([*head, "recipes = [", *lines, "]", *rest, ""])
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from assay._core.arrays import InputError
-from assay._core.lookup import found_or_imported
+from assay._core.lookup import lookup_or_import
 from assay.nn.data import corruptions
 from assay.nn.data._batches import Sampler, batch_sizes, batches, crop_and_flip, flip, normalized, shuffled_batches
 from assay.nn.data._cifar import cifar10, cifar100
@@ -17,7 +17,7 @@ from assay.nn.data._newsgroups import newsgroups
 from assay.nn.data._parquet import parquet
 from assay.nn.data._samples import Augment, Cut, Facts, Loader, Samples, Splits, divide, samples
 from assay.nn.data._sst import sst2, sst5
-from assay.nn.data._synthetic import gaussian_logits, gaussians, synthetic
+from assay.nn.data._synthetic import gaussian_logits, gaussians, noise_images, synthetic
 from assay.nn.data._words import read_glove
 
 DATA: dict[str, Loader] = {
@@ -37,9 +37,9 @@ DATA: dict[str, Loader] = {
 
 
 def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Splits:  # noqa: B008 (frozen)
-    """The data set of that name in `DATA`, or a user's own at "package.module:loader", which is called like those.
+    """The data set of that name in `DATA`, or of a user's own loader at "package.module:loader".
 
-    `folder` holds data sets; without it, the environment variable ASSAY_DATA names that folder.
+    `folder` holds data sets; by default the environment variable ASSAY_DATA names it.
 
     >>> load("digits").train.x.shape
     torch.Size([1295, 1, 8, 8])
@@ -54,7 +54,7 @@ def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Sp
 
 def loader(name: str) -> Loader:
     """The loader of that name in `DATA`, or a user's own at "package.module:loader"."""
-    return found_or_imported("data set", name, DATA, "loader")
+    return lookup_or_import("data set", name, DATA, "loader")
 
 
 __all__ = [
@@ -77,6 +77,7 @@ __all__ = [
     "gaussians",
     "load",
     "loader",
+    "noise_images",
     "normalized",
     "read_glove",
     "samples",

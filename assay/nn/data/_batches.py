@@ -1,4 +1,4 @@
-"""From samples to batches: augmented and normalized a batch at a time, on the device that trains."""
+"""Batches of samples, augmented and normalized on the device that trains."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from assay._core.arrays import InputError
-from assay.nn.batch import Batch
 from assay.nn.data._images import Images
 from assay.nn.data._samples import Augment, Samples
+from assay.nn.objectives import Batch
 
 Sampler = Callable[[Tensor, Tensor, Generator], Tensor]
-"""(rows of a batch, labels of the whole set, randomness) -> the rows to load: each with a partner, for example."""
+"""(rows of a batch, labels of the whole set, randomness) -> the rows to load, for example each with a partner."""
 
 
 def batches(
     samples: Samples, batch_size: int, *, device: torch.device | str = "cpu", workers: int = 0
 ) -> Iterator[Batch]:
-    """All samples in order and as they are."""
+    """All samples in order, without augmentation."""
     parts = torch.split(torch.arange(len(samples)), batch_size)
     for rows, x in zip(parts, _read(samples.x, parts, None, workers), strict=True):
         yield Batch(_ready(x.to(device), samples), samples.y[rows].to(device), rows)
 
 
 def batch_sizes(n_samples: int, batch_size: int) -> list[int]:
-    """Samples in each batch of an epoch; a last one, of which BatchNorm has no variance, joins the batch before.
+    """Samples in each batch of an epoch; a single last one joins the batch before: BatchNorm has no variance of it.
 
     >>> batch_sizes(8, 3), batch_sizes(7, 3), batch_sizes(2, 1)
     ([3, 3, 2], [3, 4], [1, 1])
@@ -53,8 +53,8 @@ def shuffled_batches(
 ) -> Iterator[Batch]:
     """All samples once in random order, in batches of `batch_sizes`.
 
-    The generator alone decides, on the CPU, whatever the device or the workers. Processes that share the batches have
-    the order in common and by their `rank` other partners, crops and flips.
+    The CPU generator alone decides the batches, whatever the device or the workers. Processes that share the batches
+    have the same order, and by their `rank` different partners, crops and flips.
     """
     order = torch.randperm(len(samples), generator=generator)
     if rank:
@@ -70,7 +70,7 @@ def shuffled_batches(
 
 
 def crop_and_flip(images: Tensor, generator: Generator, pad: int = 4) -> Tensor:
-    """Each image moved by up to `pad` pixels both ways, black coming in, and half of them mirrored."""
+    """Move each image by up to `pad` pixels in both directions, fill with black, and mirror half of them."""
     n, c, h, w = images.shape
     height, width = h + 2 * pad, w + 2 * pad
     down, right = torch.randint(2 * pad + 1, (2, n, 1, 1), generator=generator).to(images.device)
@@ -78,13 +78,13 @@ def crop_and_flip(images: Tensor, generator: Generator, pad: int = 4) -> Tensor:
     padded = F.pad(images, (pad, pad, pad, pad))
     pixels = torch.cat([padded, padded.flip(3)]).flatten()
     image, channel, row = (torch.arange(size, device=images.device) for size in (n, c, h))
-    # Where each row of each crop begins among all pixels: copying rows is faster than gathering pixels.
+    # The start of each row of each crop among all pixels: copying rows is faster than gathering pixels.
     place = ((mirrored * n + image[:, None, None]) * c + channel[:, None]) * height + down + row  # [n, c, h]
     return pixels.unfold(0, w, 1).index_select(0, (place * width + right).flatten()).view(n, c, h, w)
 
 
 def flip(images: Tensor, generator: Generator) -> Tensor:
-    """Half of the images mirrored."""
+    """Mirror half of the images."""
     mirrored = torch.randint(2, (len(images), 1, 1, 1), generator=generator).bool().to(images.device)
     return torch.where(mirrored, images.flip(3), images)
 
@@ -104,12 +104,12 @@ def _read(x: Tensor | Images, parts: Sequence[Tensor], seed: int | None, workers
     if isinstance(x, Tensor):
         return (x.index_select(0, rows.to(x.device)) for rows in parts)
     seeded = [[(row, None if seed is None else seed + row) for row in rows.tolist()] for rows in parts]
-    # A generator of its own: DataLoader would draw from torch's global one.
-    return _plainly(DataLoader(_Reading(x), batch_sampler=seeded, num_workers=workers, generator=Generator()))
+    # Without a generator, DataLoader draws from torch's global one.
+    return _with_short_errors(DataLoader(_Reading(x), batch_sampler=seeded, num_workers=workers, generator=Generator()))
 
 
-def _plainly(loaded: Iterable[Tensor]) -> Iterator[Tensor]:
-    """What is loaded; of a worker's error, whose text is a whole traceback, the message alone."""
+def _with_short_errors(loaded: Iterable[Tensor]) -> Iterator[Tensor]:
+    """The loaded tensors; an error of a worker, whose text is a whole traceback, keeps only its message."""
     try:
         yield from loaded
     except InputError as problem:
@@ -118,7 +118,7 @@ def _plainly(loaded: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 class _Reading(Dataset[Tensor]):
-    """Images as DataLoader wants them."""
+    """Images as a dataset for DataLoader."""
 
     def __init__(self, images: Images):
         self.images = images

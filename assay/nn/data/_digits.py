@@ -1,4 +1,4 @@
-"""Handwritten digits of 8x8 pixels, the ones that scikit-learn brings along (Alpaydin and Kaynak, UCI 1998)."""
+"""Handwritten digits of 8x8 pixels, which scikit-learn includes (Alpaydin and Kaynak, UCI 1998)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def tiny_imagenet(folder: Path | None, cut: Cut) -> Splits:
 def imagenet(folder: Path | None, cut: Cut) -> Splits:
     """ImageNet (Russakovsky et al. 2015) from imagenet/train/<class>/ and imagenet/val/<class>/ or the hub.
 
-    It is tested on `val`, and its images are read as they are needed, at 224x224.
+    The test set is `val`. Images are read on demand, at 224x224.
     """
     if folder and (folder / "imagenet").is_dir():
         train, test = _folders(folder / "imagenet" / "train", folder / "imagenet" / "val")
@@ -64,7 +64,7 @@ def imagenet(folder: Path | None, cut: Cut) -> Splits:
 
 
 def image_folder(folder: Path | None, cut: Cut) -> Splits:
-    """Images of any size in train/<class>/ and test/<class>/ of the folder itself, read when needed at 224x224."""
+    """Images of any size in train/<class>/ and test/<class>/ of the folder itself, read on demand at 224x224."""
     if folder is None:
         raise InputError("name the folder that holds train/<class>/ and test/<class>/")
     train, test = _folders(folder / "train", folder / "test")
@@ -88,7 +88,7 @@ def _classes(folder: Path) -> tuple[str, ...]:
         raise InputError(f"{folder}: no such folder")
     classes = tuple(sorted(place.name for place in folder.iterdir() if place.is_dir()))
     if not classes:
-        raise InputError(f"{folder}: no folders, where one a class was looked for")
+        raise InputError(f"{folder}: no folders; there must be one a class")
     return classes
 
 
@@ -110,7 +110,7 @@ def _files(folder: Path, classes: tuple[str, ...]) -> tuple[Files, Tensor]:
 
 
 def _tiny_val(folder: Path, classes: tuple[str, ...]) -> tuple[Files, Tensor]:
-    """The validation images of tiny-imagenet-200.zip, whose classes stand in a table."""
+    """The validation images of tiny-imagenet-200.zip; a table has their classes."""
     table = folder / "val_annotations.txt"
     if not table.is_file():
         raise InputError(f"{table}: no such file")

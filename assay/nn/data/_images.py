@@ -1,4 +1,4 @@
-"""Images from encoded bytes (PNG, JPEG and what else Pillow reads): all in memory, or one by one as they are needed."""
+"""Images from encoded bytes (PNG, JPEG and other formats of Pillow): all in memory, or one by one on demand."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 """Left, upper, right and lower edge in pixels."""
 
-MARGIN = 224 / 256  # what is seen of the shorter side, usual for ImageNet
+MARGIN = 224 / 256  # share of the shorter side in the middle crop, usual for ImageNet
 
 
 class Source(Protocol):
-    """Encoded images, each with a name by which people find it."""
+    """Encoded images, each with a name for messages."""
 
     def __len__(self) -> int: ...
 
@@ -64,7 +64,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Images:
-    """Images that are read when asked for, as uint8 [3, size, size]."""
+    """Images that are read on demand, as uint8 [3, size, size]."""
 
     source: Source
     places: Tensor  # [n] int64, in the source
@@ -77,14 +77,14 @@ class Images:
         return replace(self, places=self.places[rows])
 
     def read(self, row: int, seed: int | None) -> Tensor:
-        """The middle of an image, or with a seed a random part of it, scaled to the size."""
+        """The middle of an image, or with a seed a random part of it, resized."""
         image = opened(*self.source(int(self.places[row]))).convert("RGB")
         box = _middle(image) if seed is None else _part(image, Generator().manual_seed(seed))
         return pixels(image.resize((self.size, self.size), resample=2, box=box))  # 2: bilinear
 
 
 def opened(name: str, encoded: bytes) -> Image:
-    """The decoded image; the name is for the message, should it be damaged."""
+    """The decoded image; the name is for the message if it is damaged."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -96,13 +96,13 @@ def opened(name: str, encoded: bytes) -> Image:
 
 
 def pixels(image: Image) -> Tensor:
-    """uint8 [c, h, w]: one channel of a gray image, three of any other."""
+    """Pixels uint8 [c, h, w]: a gray image has one channel, any other three."""
     array = np.array(image if image.mode in ("L", "RGB") else image.convert("RGB"))
     return torch.from_numpy(array if array.ndim == 3 else array[:, :, None]).permute(2, 0, 1)
 
 
 def decoded(source: Source) -> Tensor:
-    """All images at once, uint8 [n, c, h, w]; they must have one size, and gray ones among colored become so too."""
+    """All images, uint8 [n, c, h, w]; they must have one size, and gray images among colored ones become colored."""
     if not len(source):
         raise InputError("no images")
     images = [pixels(opened(*source(place))) for place in range(len(source))]
@@ -121,7 +121,7 @@ def _middle(image: Image) -> Box:
 
 
 def _part(image: Image, generator: Generator) -> Box:
-    """A part of 8 to 100 % of the area and of sides 3:4 to 4:3, or all that fits of it (Szegedy et al., CVPR 2015)."""
+    """A random part of 8 to 100 % of the area and sides 3:4 to 4:3, cut to the image (Szegedy et al., CVPR 2015)."""
     area, ratio, across, down = torch.rand(4, generator=generator).tolist()
     area, ratio = (0.08 + 0.92 * area) * image.width * image.height, exp((2 * ratio - 1) * log(4 / 3))
     width, height = min((area * ratio) ** 0.5, image.width), min((area / ratio) ** 0.5, image.height)

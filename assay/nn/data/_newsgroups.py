@@ -10,13 +10,13 @@ from assay.nn.data._parquet import Hub, column, labels, tables
 from assay.nn.data._samples import Cut, Facts, Splits, divide, samples
 from assay.nn.data._words import glove, numbered, vocabulary, words
 
-SIZE, LENGTH = 20_000, 1000  # words known, and kept of a post
+SIZE, LENGTH = 20_000, 1000  # words of the vocabulary, and of a post
 
 
 def newsgroups(folder: Path | None, cut: Cut) -> Splits:
-    """Posts as the numbers of their first 1000 words among the 20,000 most frequent in training; 0 stands for none.
+    """Posts as the numbers of their first 1000 words among the 20,000 most frequent in training; 0 is padding.
 
-    The vectors are GloVe's, 100 wide, and zero for words that it does not have.
+    Word vectors are those of GloVe, 100 wide, and zero for words that it does not have.
     """
     found = tables(folder, "20newsgroups", Hub("SetFit/20_newsgroups"), ("train", "test"))
     train, test = ([words(text) for text in column(found[split], "text")] for split in ("train", "test"))

@@ -1,4 +1,4 @@
-"""Parquet tables in the schema of the Hugging Face hub, from a folder or, when online, from the hub itself."""
+"""Parquet tables in the schema of the Hugging Face hub, from a folder or from the hub itself."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 IMAGES = ("img", "image")  # columns of {bytes, path}
-FILES = b"assay.files"  # in a table's metadata: the names and lengths of the files it was read from
+FILES = b"assay.files"  # key of a table's metadata: the names and lengths of its files
 
 
 class Hub(NamedTuple):
-    """Where the hub has a data set."""
+    """The address of a data set on the hub."""
 
     path: str
     configuration: str | None = None
 
 
 def tables(folder: Path | None, name: str, hub: Hub, splits: Sequence[str]) -> dict[str, pa.Table]:
-    """The splits of a data set: of <name>/<split>*.parquet in the folder, else from the hub through `datasets`."""
+    """The splits of a data set, from <name>/<split>*.parquet in the folder or else from the hub by `datasets`."""
     where = whereabouts(folder, name)
     if folder is not None:
         found = {split: table for split in splits if (table := read_split(folder / name, split)) is not None}
@@ -43,20 +43,20 @@ def tables(folder: Path | None, name: str, hub: Hub, splits: Sequence[str]) -> d
 
 
 def from_hub(hub: Hub, splits: Sequence[str], lacking: str) -> dict[str, pa.Table]:
-    """The splits of a data set of the hub, mapped from its local cache; `lacking` says what is not there without it."""
+    """The splits of a data set of the hub, mapped from its local cache; `lacking` begins the message of a failure."""
     try:
         import datasets  # type: ignore[import-not-found, unused-ignore]
     except ImportError as problem:
         raise InputError(f"{lacking}; put it there, or install `datasets` to download {hub.path}") from problem
     try:
         downloaded = datasets.load_dataset(hub.path, hub.configuration)
-    except Exception as problem:  # whatever goes wrong on the way to the hub
+    except Exception as problem:  # whatever goes wrong in a download
         raise InputError(f"{lacking}, and {hub.path} cannot be downloaded: {problem}") from problem
     return {split: downloaded[split].data.table for split in splits}
 
 
 def read_split(folder: Path, split: str) -> pa.Table | None:
-    """The rows of all files of a split, in the order of their names; None where there is no such file."""
+    """The rows of all files of a split, in the order of their names; None if there is no such file."""
     import pyarrow as pa
 
     files = sorted(file for place in (folder, folder / "data") for file in place.glob(f"{split}*.parquet"))
@@ -82,7 +82,7 @@ def _read(file: Path) -> pa.Table:
 
 
 def place(table: pa.Table, row: int) -> str:
-    """The row for a message, counted in its file where the table was read from files."""
+    """The row for a message, counted within its file if the table has files."""
     for file, length in json.loads((table.schema.metadata or {}).get(FILES, b"[]")):
         if row < length:
             return f"{file}, row {row}"
@@ -91,7 +91,7 @@ def place(table: pa.Table, row: int) -> str:
 
 
 def column(table: pa.Table, name: str) -> list[Any]:
-    """A column as a list, none of it missing."""
+    """A column as a list without missing values."""
     if name not in table.column_names:
         raise InputError(f"no column '{name}'; there are {', '.join(table.column_names)}")
     values: list[Any] = table[name].to_pylist()
@@ -163,10 +163,10 @@ def class_names(table: pa.Table, label: str, n_classes: int) -> tuple[str, ...]:
 
 
 def parquet(folder: Path | None, cut: Cut) -> Splits:
-    """Any data set of train*.parquet and test*.parquet, also held_out*.parquet, that lie in the folder itself.
+    """Any data set of train*.parquet, test*.parquet and optionally held_out*.parquet in the folder itself.
 
-    Column `label` and images in `img` or `image`, or numbers of any shape in `x`, which are images where they are uint8
-    [c, h, w]. Images are scaled by the mean and standard deviation of the training set.
+    Its columns are `label` and images in `img` or `image`, or numbers of any shape in `x`, which are images if they are
+    uint8 [c, h, w]. Images are normalized by the mean and standard deviation of the training set.
     """
     if folder is None:
         raise InputError("name the folder of train*.parquet and test*.parquet")
@@ -187,7 +187,7 @@ def parquet(folder: Path | None, cut: Cut) -> Splits:
 
 
 def _moments(x: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel of uint8 images, 1 for one that does not vary; of others nothing."""
+    """Mean and standard deviation (1 if it is 0) of each channel of uint8 images; empty for other numbers."""
     if x.dtype is not torch.uint8:
         return (), ()
     by_channel = x.transpose(0, 1).flatten(1)

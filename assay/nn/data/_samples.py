@@ -1,4 +1,4 @@
-"""Data sets as records: samples in the order they came in, and how they are split."""
+"""Data sets as records: samples with their original positions, and how they are split."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Facts:
     """What all samples of a data set share."""
 
     classes: tuple[str, ...]
-    mean: tuple[float, ...] = ()  # of each channel of pixels in [0, 1]; empty where x goes to a network as it is
+    mean: tuple[float, ...] = ()  # of each channel of pixels in [0, 1]; empty if x is not normalized
     std: tuple[float, ...] = ()
-    augment: Augment | None = None  # what is usual in training
+    augment: Augment | None = None  # the usual one in training
     vectors: Tensor | None = None  # [words, width], of the word numbers in x
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Labeled inputs, and where in the original order each of them stood."""
+    """Labeled inputs with their original positions."""
 
     x: Tensor | Images  # [n, ...]: uint8 images [n, c, h, w], numbers, words [n, length] or trees [n, nodes, 5]
     y: Tensor  # [n] int64
@@ -49,15 +49,19 @@ class Samples:
     def __getitem__(self, rows: Tensor) -> Samples:
         return replace(self, x=self.x[rows], y=self.y[rows], index=self.index[rows])
 
+    def first(self, n: int) -> Samples:
+        """The first `n` samples, or all if there are fewer."""
+        return self[torch.arange(min(n, len(self)))]
+
     @property
     def n_classes(self) -> int:
-        """Number of classes of the data set, present here or not."""
+        """Number of classes of the data set, even if some have no sample here."""
         return len(self.facts.classes)
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The parts of a data set; a shift is made when it is called, as there may be many large ones."""
+    """The parts of a data set; shifts are functions, since there may be many large ones."""
 
     train: Samples
     held_out: Samples
@@ -67,7 +71,7 @@ class Splits:
 
 @dataclass(frozen=True)
 class Cut:
-    """How training data are divided: the seed draws the held-out samples first, so that `n_train` does not change them.
+    """How to divide training data: held-out samples are drawn first, so that `n_train` does not change them.
 
     Smaller training sets are parts of larger ones.
     """
@@ -82,7 +86,7 @@ Loader = Callable[[Path | None, Cut], Splits]
 
 
 def whereabouts(folder: Path | None, name: str) -> str:
-    """Where something was looked for."""
+    """The place of a data set, for messages."""
     return str(folder / name) if folder else f"{name}/ of the folder that ASSAY_DATA names (it names none)"
 
 
@@ -103,7 +107,7 @@ def divide(train: Samples, cut: Cut) -> tuple[Samples, Samples]:
 
 
 def chosen(train: Samples, held_out: Samples, cut: Cut) -> tuple[Samples, Samples]:
-    """As many of given training and held-out samples as the cut asks for."""
+    """As many of the given training and held-out samples as the cut asks for."""
     some, _ = divide(train, Cut(0, cut.n_train, cut.seed))
     wanted = len(held_out) if cut.held_out is None else cut.held_out
     if not 0 <= wanted <= len(held_out):

@@ -1,4 +1,4 @@
-"""Test sets under shift, from the files their authors publish.
+"""Shifted test sets, from the files that their authors publish.
 
 CIFAR-10-C, CIFAR-100-C: benchmarking neural network robustness to common corruptions and perturbations. Dan Hendrycks,
 Thomas Dietterich; ICLR 2019. CIFAR-10.1: do CIFAR-10 classifiers generalize to CIFAR-10? Benjamin Recht, Rebecca
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from assay._core.arrays import InputError
 from assay.nn.data._images import Files, Images
 from assay.nn.data._samples import Facts, Samples, samples
-from assay.nn.data.corruptions import SEVERITIES
+from assay.nn.names import SEVERITIES
 
 Shifts = dict[str, Callable[[], Samples]]
 
 
 def cifar10_shifts(folder: Path | None, facts: Facts) -> Shifts:
-    """Those of CIFAR-10-C/, CIFAR-10.1/ and CIFAR-10.2/ that are in the folder."""
+    """The shifts in CIFAR-10-C/, CIFAR-10.1/ and CIFAR-10.2/ of the folder."""
     if folder is None:
         return {}
     found = _corrupted(folder / "CIFAR-10-C", "cifar10_c", facts)
@@ -38,12 +38,12 @@ def cifar10_shifts(folder: Path | None, facts: Facts) -> Shifts:
 
 
 def cifar100_shifts(folder: Path | None, facts: Facts) -> Shifts:
-    """Those of CIFAR-100-C/, if it is in the folder."""
+    """The shifts in CIFAR-100-C/ of the folder."""
     return {} if folder is None else _corrupted(folder / "CIFAR-100-C", "cifar100_c", facts)
 
 
 def imagenet_shifts(folder: Path | None, facts: Facts, size: int) -> Shifts:
-    """The forms of ImageNet-v2 that are in the folder: imagenetv2-matched-frequency-format-val/ and the like."""
+    """The variants of ImageNet-v2 in the folder, such as imagenetv2-matched-frequency-format-val/."""
     found = sorted(folder.glob("imagenetv2-*-format-val")) if folder else []
     names = [place.name.removeprefix("imagenetv2-").removesuffix("-format-val") for place in found]
     return {
@@ -53,7 +53,7 @@ def imagenet_shifts(folder: Path | None, facts: Facts, size: int) -> Shifts:
 
 
 def _corrupted(folder: Path, name: str, facts: Facts) -> Shifts:
-    """One shift a corruption and severity: a file holds the test images five times, by rising severity."""
+    """One shift for each corruption and severity: a file has the test images five times, by rising severity."""
     files = sorted(file for file in folder.glob("*.npy") if file.stem != "labels")
     return {
         f"{name}/{file.stem}_{severity}": partial(_severity, file, severity, facts)
@@ -84,7 +84,7 @@ def _cifar10_2(file: Path, facts: Facts) -> Samples:
 
 
 def _imagenet_v2(folder: Path, facts: Facts, size: int) -> Samples:
-    """Images in folders 0 to 999, which are the classes in the order of ImageNet's own folders."""
+    """Images in folders 0 to 999, the classes in the order of ImageNet's folders."""
     paths = sorted(folder.glob("[0-9]*/*"), key=lambda path: (int(path.parent.name), path.name))
     if not paths:
         raise InputError(f"{folder}: no images in folders 0 to 999")

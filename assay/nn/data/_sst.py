@@ -2,9 +2,9 @@
 
 Richard Socher, Alex Perelygin, Jean Wu, Jason Chuang, Christopher Manning, Andrew Ng, Christopher Potts; EMNLP 2013.
 
-Files train.txt, dev.txt and test.txt hold a tree a line: (3 (2 Effective) (2 (2 but) (1 biscuits))). A tree becomes
-int64 [nodes, 5]: word or -1, left child or -1, right child or -1, level (leaves 0), label or -1; children come before
-their parents and the root last, and rows of -1 fill the rest.
+Files train.txt, dev.txt and test.txt have one tree a line: (3 (2 Effective) (2 (2 but) (1 biscuits))). A tree becomes
+int64 [nodes, 5]: word or -1, left child or -1, right child or -1, level (leaves 0), label or -1. Children come before
+their parents, the root is last, and rows of -1 are padding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Node = tuple[int, int, int, int, int]
 
 
 def sst2(folder: Path | None, cut: Cut) -> Splits:
-    """Negative or positive; trees of a neutral root are left out, neutral nodes have no label."""
+    """Negative or positive; trees with a neutral root are left out, neutral nodes have no label."""
     return _sst(folder, cut, (0, 0, -1, 1, 1), ("negative", "positive"))
 
 
@@ -39,7 +39,7 @@ def _sst(folder: Path | None, cut: Cut, labels: Sequence[int], classes: tuple[st
     number: dict[str, int] = {}
     trees = [_read(folder, split, number) for split in SPLITS]
     vectors, known = glove(folder, list(number), widths=(300, 200, 100, 50))
-    # As the code of Tai et al. (2015) draws unknown words.
+    # The code of Tai et al. (2015) draws vectors of unknown words like this.
     drawn = torch.randn(vectors.shape, generator=Generator().manual_seed(0)) * 0.05 - 0.05
     facts = Facts(classes, vectors=torch.where(known[:, None], vectors, drawn))
     train, dev, test = (_samples(part, torch.tensor([*labels, -1]), facts) for part in trees)
@@ -47,7 +47,7 @@ def _sst(folder: Path | None, cut: Cut, labels: Sequence[int], classes: tuple[st
 
 
 def _samples(trees: list[list[Node]], labels: Tensor, facts: Facts) -> Samples:
-    """Padded trees, their labels translated, without those whose root has none."""
+    """Padded trees with translated labels, without trees whose root has no label."""
     x = torch.full((len(trees), max(map(len, trees)), 5), -1)
     for row, tree in zip(x, trees, strict=True):
         row[: len(tree)] = torch.tensor(tree)
@@ -63,7 +63,7 @@ def _read(folder: Path | None, split: str, number: dict[str, int]) -> list[list[
         where = whereabouts(folder, "sst")
         raise InputError(f"no {split}.txt in {where}; get trainDevTestTrees_PTB.zip from nlp.stanford.edu/sentiment")
     trees = []
-    # Words may hold no-break spaces and other odd ends of lines.
+    # Words may contain no-break spaces and other characters that `splitlines` takes for line ends.
     for i, line in enumerate(file.read_bytes().decode().rstrip("\n").split("\n"), start=1):
         try:
             trees.append(parse(line, number))
@@ -79,7 +79,7 @@ def parse(line: str, number: dict[str, int]) -> list[Node]:
     [(0, -1, -1, 0, 2), (1, -1, -1, 0, 4), (-1, 0, 1, 1, 3)]
     """
     nodes: list[Node] = []
-    opened: list[list[int]] = []  # of each open node its label, then its children
+    opened: list[list[int]] = []  # the label and the children of each open node
     for token in line.split(" "):
         if token.startswith("("):
             opened.append([LABELS[token[1:]]])

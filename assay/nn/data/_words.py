@@ -1,4 +1,4 @@
-"""Texts as word numbers, and vectors for these.
+"""Texts as word numbers, and word vectors.
 
 GloVe: global vectors for word representation. Jeffrey Pennington, Richard Socher, Christopher Manning; EMNLP 2014.
 """
@@ -31,7 +31,7 @@ def words(text: str) -> list[str]:
 
 
 def vocabulary(texts: Iterable[Sequence[str]], size: int) -> list[str]:
-    """The most frequent words, at most `size`; of equals those that came first."""
+    """The most frequent words, at most `size`; of equally frequent words the first."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
@@ -39,7 +39,7 @@ def vocabulary(texts: Iterable[Sequence[str]], size: int) -> list[str]:
 
 
 def numbered(texts: Sequence[Sequence[str]], vocabulary: Sequence[str], length: int) -> Tensor:
-    """The first `length` known words of each text, counted from 1; zeros fill the rest. int32 [n, length]."""
+    """The numbers, from 1, of the first `length` known words of each text, padded with 0: int32 [n, length]."""
     number = {word: i for i, word in enumerate(vocabulary, start=1)}
     rows = np.zeros((len(texts), length), np.int32)
     for row, text in zip(rows, texts, strict=True):
@@ -49,9 +49,9 @@ def numbered(texts: Sequence[Sequence[str]], vocabulary: Sequence[str], length: 
 
 
 def glove(folder: Path | None, words: Sequence[str], *, widths: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Vectors [words, width], zero where there is none, and whether there is one [words].
+    """Vectors [words, width], zero for unknown words, and whether each word is known [words].
 
-    They come from glove/glove.6B.<width>d.txt or .txt.gz in the folder, of the first width that is there.
+    They are read from glove/glove.6B.<width>d.txt or .txt.gz in the folder, of the first width that exists.
     """
     names = [f"glove.6B.{width}d.txt{ending}" for width in widths for ending in ("", ".gz")]
     files = [folder / "glove" / name for name in names] if folder else []
@@ -63,14 +63,14 @@ def glove(folder: Path | None, words: Sequence[str], *, widths: Sequence[int]) -
 
 
 def read_glove(file: Path, words: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """As `glove`, from a file of a word and its numbers a line, of which only the wanted ones are kept."""
+    """The same from a file with a word and its numbers on each line; other words are skipped."""
     row = {word: i for i, word in enumerate(words)}
     vectors, known = np.zeros((0, 0), np.float32), np.zeros(len(words), bool)
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if number == 1:
                 vectors = np.zeros((len(words), line.count(" ")), np.float32)
-            # Some words of the larger files hold spaces, so the numbers are counted from the end.
+            # Some words of the larger files contain spaces, so numbers are counted from the end.
             word, *numbers = line.rstrip("\n").rsplit(" ", vectors.shape[1])
             if word not in row:
                 continue

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from assay.maps import Map, answer
+from assay.maps import Map
+from assay.nn.maps import answer
 from assay.thresholds import Threshold
 
 
 class Output(NamedTuple):
-    """What a calibrated network says of a batch; the label is the highest logit."""
+    """What a calibrated network says about a batch; the label is the highest logit."""
 
     logits: Tensor  # [n, k]
     probabilities: Tensor  # [n, k]
@@ -30,19 +31,21 @@ class Calibrated(nn.Module):
     def forward(self, x: Any) -> Output:
         raw = self.model(x)
         given = answer(self.mapping, raw)
-        # The decision is taken in double precision: a confidence near 1 has no room for it in single.
+        # Decided in double precision: confidences near 1 cannot be told apart in single.
         accept = given.confidence >= self.threshold
         return Output(given.logits, given.probabilities, given.confidence.to(raw.dtype), accept)
 
 
 def calibrated(model: nn.Module, mapping: Map | None, threshold: Threshold | float | None = None) -> Calibrated:
-    """The model with calibrated logits, probabilities and confidence, and whether to accept; without threshold all are.
+    """A module that gives calibrated logits, probabilities and confidence, and whether to accept each answer.
 
-    >>> import assay.examples
+    Without a threshold every answer is accepted.
+
+    >>> import torch, assay.examples
     >>> from assay.calibrators import temperature
     >>> mapping = temperature(assay.examples.load(split="held_out"))
     >>> module = calibrated(nn.Identity(), mapping, threshold=0.9)
-    >>> module(assay.examples.load().logits[:4]).accept
+    >>> module(torch.tensor(assay.examples.load().logits[:4])).accept
     tensor([False, False,  True, False])
     """
     value = threshold.value if isinstance(threshold, Threshold) else -inf if threshold is None else float(threshold)

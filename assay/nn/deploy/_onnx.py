@@ -1,4 +1,4 @@
-"""One ONNX file with network, map and threshold inside, checked before it gets its name."""
+"""One ONNX file with network, map and threshold inside, checked before it is saved."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import assay
-from assay._core.arrays import InputError
-from assay.files import replacing
+from assay._core.arrays import InputError, Mask
+from assay._core.writing import replacing
 from assay.maps import ConfidenceMap, LogitMap, Map, OneVsRest, Sequence, Steps, answer, parts
 from assay.nn.deploy._module import Output, calibrated
 from assay.thresholds import Threshold
@@ -40,9 +40,9 @@ def export_onnx(
 ) -> None:
     """Write the calibrated model as one ONNX file with outputs logits, probabilities, confidence and accept.
 
-    `example` is a batch of inputs; its first axis may have any length in the file. The file is run in onnxruntime on
-    the example, and its probabilities must agree with torch's to 1e-5 (of a map with steps, in rows further than 1e-6
-    from an edge), before it gets its name.
+    `example` is a batch of inputs; the file takes batches of any size. Before the file is saved it is run in
+    onnxruntime on the example, and its probabilities must agree with torch's to 1e-5; for a map with steps, rows within
+    1e-6 of an edge are left out.
     """
     whole = calibrated(model, mapping, threshold).eval()
     with torch.no_grad():
@@ -67,7 +67,7 @@ def calibrate_onnx(
 ) -> None:
     """Add map and threshold to an ONNX model that gives logits, and check the result as `export_onnx` does.
 
-    `output` names its logits, where it has several outputs; `example` holds a batch for each of its inputs.
+    `output` names the logits if the model has several outputs; `example` holds a batch for each input.
     """
     import onnx
     from onnx import compose
@@ -104,9 +104,9 @@ def calibrate_onnx(
 
 
 def random_inputs(source: str | Path, *, batch: int = 32, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """A batch of noise for each input of an ONNX model, to check its calibrated form on; free axes but the first are 1.
+    """A batch of noise for each input of an ONNX model, to check the calibrated model on.
 
-    Numbers are normal, whole ones are 0 or 1.
+    Floats are normal, integers 0 or 1; axes of any length, other than the first, have length 1.
     """
     import onnx
 
@@ -133,7 +133,7 @@ def _read(source: str | Path) -> Any:
 
 
 def _modern(network: Any, source: str | Path) -> Any:
-    """The network in the oldest set of operators that torch exports to, or in its own if that is newer."""
+    """The network in the oldest opset that torch exports to, or in its own if that is newer."""
     from onnx import version_converter
 
     opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
@@ -146,7 +146,7 @@ def _modern(network: Any, source: str | Path) -> Any:
 
 
 def _rename_outputs(model: Any) -> None:
-    """Give the outputs of the prefixed part their plain names; what else has such a name makes room."""
+    """Remove the prefix from the outputs of the tail, and rename nodes of the network that have these names."""
     for name in NAMES:
         for node in model.graph.node:
             for names in (node.input, node.output):
@@ -177,7 +177,7 @@ def _torch_to_onnx(module: nn.Module, example: Tensor, file: Path, *, opset: int
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """torch's exporter warns of its own deprecations, and that torchvision is not installed."""
+    """Silence torch's exporter, which warns of its own deprecations and of missing torchvision."""
     chatter = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = chatter.level
     chatter.setLevel(logging.ERROR)
@@ -204,7 +204,7 @@ def _keep(
     raw: Tensor,
     about: dict[str, str],
 ) -> None:
-    """Compare the draft with torch, fill in its metadata, and give it its name."""
+    """Compare the draft with torch, fill in its metadata, and save it."""
     import onnx
 
     model = onnx.load(str(draft))
@@ -213,25 +213,24 @@ def _keep(
     onnx.checker.check_model(model)
     content = model.SerializeToString()
     found = _run(content, inputs, NAMES)
-    rows = ~_near_an_edge(mapping, raw)
-    apart = np.abs(found[1] - expected.probabilities.numpy()).max(1)[rows.numpy()].max(initial=0)
+    rows = ~_near_an_edge(mapping, raw.numpy())
+    apart = np.abs(found[1] - expected.probabilities.numpy()).max(1)[rows].max(initial=0)
     if apart > TOLERANCE:
         raise InputError(f"onnxruntime and torch differ by {apart:.2g} in the probabilities; {file} was not written")
     with replacing(file) as stream:
         stream.write(content)
 
 
-def _near_an_edge(mapping: Map | None, raw: Tensor) -> Tensor:
-    """Rows with a probability so close to the edge of a step that rounding may take it over."""
-    near = torch.zeros(len(raw), dtype=torch.bool)
+def _near_an_edge(mapping: Map | None, raw: NDArray[Any]) -> Mask:
+    """Rows with a probability so close to the edge of a step that rounding may move it to the other side."""
+    near = np.zeros(len(raw), dtype=np.bool_)
     before: tuple[LogitMap | ConfidenceMap, ...] = ()
     for part in parts(mapping):
         given = answer(Sequence(part.fit, before), raw)
-        columns = given.probabilities.double().T if isinstance(part, OneVsRest) else given.confidence[None]
+        columns = given.probabilities.astype(np.float64).T if isinstance(part, OneVsRest) else given.confidence[None]
         for steps, column in zip(part.maps if isinstance(part, OneVsRest) else (part,), columns, strict=True):
             if isinstance(steps, Steps) and len(steps.upper) > 1:
-                edges = torch.tensor(steps.upper[:-1], dtype=torch.float64)
-                near |= (column[:, None] - edges).abs().amin(1) <= EDGE
+                near |= np.abs(column[:, None] - steps.upper[:-1]).min(1) <= EDGE
         before = (*before, part)
     return near
 

@@ -1,6 +1,6 @@
 """Losses: pure functions (logits, labels, *, hyper) -> scalar, one paper a file.
 
-Primary losses stand alone; secondary ones (MMCE, AvUC, S-AvUC, SB-ECE) are added to any of them:
+A primary loss can be used alone; a secondary one (MMCE, AvUC, S-AvUC, SB-ECE) is added to a primary one:
 
 >>> import torch
 >>> logits, labels = torch.tensor([[2.0, 0.0, -1.0], [0.5, 1.5, 0.0], [3.0, -1.0, -2.0]]), torch.tensor([0, 1, 1])
@@ -12,6 +12,7 @@ from assay.nn.losses._avuc import avuc, avuc_gs
 from assay.nn.losses._brier import brier, mse
 from assay.nn.losses._composite import Loss, with_secondary
 from assay.nn.losses._cross_entropy import cross_entropy
+from assay.nn.losses._curves import FOCAL_FAMILY, at_probabilities, gradient_factors_at
 from assay.nn.losses._entropy import entropy_regularized
 from assay.nn.losses._focal import focal, focal_gradient_factor, focal_sample_wise, gamma_for
 from assay.nn.losses._inverse_focal import inverse_focal
@@ -23,7 +24,9 @@ from assay.nn.losses._sb_ece import sb_ece_bin, sb_ece_lb, soft_binned_ece, soft
 from assay.nn.losses._softmax import log_probabilities
 
 __all__ = [
+    "FOCAL_FAMILY",
     "Loss",
+    "at_probabilities",
     "avuc",
     "avuc_gs",
     "brier",
@@ -33,6 +36,7 @@ __all__ = [
     "focal_gradient_factor",
     "focal_sample_wise",
     "gamma_for",
+    "gradient_factors_at",
     "inverse_focal",
     "label_smoothing",
     "label_smoothing_of_others",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.nn.losses._softmax import complement, entropies, log_probabilities, top_class
 
-FLOOR = 1e-5  # of the denominator: a batch may hold no answer that is right and certain or wrong and uncertain
+FLOOR = 1e-5  # of the denominator: a batch may have no answer that is right and certain or wrong and uncertain
 
 
 def avuc(logits: Tensor, labels: Tensor, *, kappa: float = 1.0) -> Tensor:
@@ -37,7 +37,7 @@ def avuc_gs(logits: Tensor, labels: Tensor, *, kappa: float = 1.0) -> Tensor:
 
 
 def accuracy_versus_uncertainty(correct: Tensor, certain: Tensor, uncertain: Tensor) -> Tensor:
-    """log(1 + (n_AU + n_IC) / (n_AC + n_IU)) of what each answer counts as certain and as uncertain, [n] each."""
+    """log(1 + (n_AU + n_IC) / (n_AC + n_IU)) of the weight of each answer as certain and as uncertain, [n] each."""
     opposed = torch.where(correct, uncertain, certain).sum()
     agreed = torch.where(correct, certain, uncertain).sum()
     return torch.log1p(opposed / agreed.clamp(min=FLOOR))

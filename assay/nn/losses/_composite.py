@@ -11,7 +11,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def with_secondary(primary: Loss, secondary: Loss, *, beta: float) -> Loss:
-    """PL + beta SL (karandikar2021, section 5.1); its weight decay is the optimizer's.
+    """PL + beta SL (karandikar2021, section 5.1); the optimizer adds the weight decay.
 
     >>> from functools import partial
     >>> from assay.nn.losses import cross_entropy, sb_ece_lb

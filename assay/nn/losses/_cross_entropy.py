@@ -9,5 +9,5 @@ from assay.nn.losses._softmax import log_probabilities
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """-log p of the true class, mean over the batch; half-precision logits are taken in single precision."""
+    """-log p of the true class, mean over the batch; half-precision logits are converted to single precision."""
     return F.nll_loss(log_probabilities(logits), labels)

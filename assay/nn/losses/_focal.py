@@ -45,17 +45,17 @@ def focal_sample_wise(
 def focal_gradient_factor(p: Tensor, gamma: float) -> Tensor:
     """g(p, gamma) = (1 - p)^gamma - gamma p (1 - p)^(gamma - 1) log p: focal's gradient over that of cross-entropy.
 
-    mukhoti2020, proposition 1. Above 1 the sample is pushed harder than by cross-entropy, below 1 it is held back.
+    mukhoti2020, proposition 1. Above 1 the gradient is larger than that of cross-entropy, below 1 smaller.
     """
     rest = (1 - p).clamp(min=torch.finfo(p.dtype).tiny)
     return rest**gamma - gamma * torch.xlogy(p, p) * rest ** (gamma - 1)
 
 
 def gamma_for(p0: float) -> float:
-    """The gamma at which g(p0, gamma) = 1: samples above p0 are held back, those below it pushed.
+    """The gamma at which g(p0, gamma) = 1: samples above p0 have smaller gradients, those below larger ones.
 
     mukhoti2020, proposition 2: a / b + W(-a^(1 - a / b) log(a) / b) / log a with a = 1 - p0, b = p0 log p0 and W the
-    lower branch of Lambert's function. From p0 = .5 on only gamma = 0 is left.
+    lower branch of Lambert's function. From p0 = .5 on only gamma = 0 remains.
 
     >>> round(gamma_for(0.2), 5)
     4.85055

@@ -1,6 +1,6 @@
 """Rethinking calibration of deep neural networks: do not be afraid of overconfidence (Wang et al., NeurIPS 2021).
 
-wang2021: easy samples weigh more, so that confidence, however high, tells right from wrong after a post-hoc map.
+wang2021: easy samples weigh more, so that a post-hoc map of the high confidence separates right from wrong answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Trainable calibration measures for neural networks from kernel mean embeddings (Kumar, Sarawagi & Jain, ICML 2018).
 
-Both are computed over the pairs of a batch. Under DDP each process has its own part of the batch and gradients are
-averaged, so what is minimized is the mean of the parts' errors, not the error of the whole; of the weighted form a part
-without a wrong answer asks for nothing.
+Both losses are computed over the pairs of a batch. Under DDP each process has its own part of the batch and gradients
+are averaged: the mean of the parts' errors is minimized, not the error of the whole batch. The weighted form of a part
+without a wrong answer is 0.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from assay.nn.losses._softmax import log_probabilities, top_class
 
-FLOOR = 1e-10  # of the square, as in both public codes: the root has no finite slope at 0, and rounding may go below
+FLOOR = 1e-10  # of the square, as in both public codes: the slope of the root is infinite at 0
 
 
 def mmce(logits: Tensor, labels: Tensor, *, width: float = 0.4) -> Tensor:
-    """Root of mean_ij d_i d_j exp(-|c_i - c_j| / width), d = correct - confidence c; secondary to a primary loss.
+    """Root of mean_ij d_i d_j exp(-|c_i - c_j| / width), d = correct - confidence c; a secondary loss.
 
     Both public codes leave out the root: theirs is the square of this.
     """
@@ -42,12 +42,12 @@ def mmce_weighted(logits: Tensor, labels: Tensor, *, width: float = 0.4, normali
 def _residuals(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Confidence, correct - confidence and correct, each [n]."""
     log_c, correct = top_class(log_probabilities(logits), labels)
-    # 1 - c through expm1 keeps its digits where c is all but 1.
+    # expm1 keeps the digits of 1 - c if c is close to 1.
     return log_c.exp(), torch.where(correct, -torch.expm1(log_c), -log_c.exp()), correct
 
 
 def _kernel_norm(weight: Tensor, confidence: Tensor, width: float) -> Tensor:
     """Root of sum_ij w_i w_j k(c_i, c_j)."""
     kernel = torch.exp(-(confidence[:, None] - confidence).abs() / width)
-    # No matrix product: autocast would take it in half precision.
+    # No matrix product: autocast would calculate it in half precision.
     return (weight[:, None] * weight * kernel).sum().clamp(min=FLOOR).sqrt()

@@ -1,7 +1,7 @@
 """Soft calibration objectives for neural networks (Karandikar et al., NeurIPS 2021; karandikar2021): soft AvUC.
 
-The ratio is one of sums over the batch: under DDP each process has its own part of the batch and gradients are
-averaged, so what is minimized is the mean of the parts' losses, not that of the whole.
+The loss is a ratio of sums over the batch. Under DDP each process has its own part of the batch and gradients are
+averaged: the mean of the parts' losses is minimized, not the loss of the whole batch.
 """
 
 from __future__ import annotations

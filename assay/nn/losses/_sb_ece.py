@@ -1,7 +1,7 @@
 """Soft calibration objectives for neural networks (Karandikar et al., NeurIPS 2021; karandikar2021): soft-binned ECE.
 
-Bins are sums over the batch: under DDP each process has its own part of the batch and gradients are averaged, so what
-is minimized is the mean of the parts' errors, not the error of the whole.
+Bins are sums over the batch. Under DDP each process has its own part of the batch and gradients are averaged: the mean
+of the parts' errors is minimized, not the error of the whole batch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def sb_ece_bin(
     temperature: float = 0.01,
     lowest: float = 0.0,
 ) -> Tensor:
-    """SB-ECE of the answers to a batch, binned form: `soft_binned_ece` of their confidence."""
+    """SB-ECE of a batch, binned form: `soft_binned_ece` of the confidence."""
     log_c, correct = top_class(log_probabilities(logits), labels)
     return soft_binned_ece(log_c.exp(), correct, norm=norm, n_bins=n_bins, temperature=temperature, lowest=lowest)
 
@@ -35,7 +35,7 @@ def sb_ece_lb(
     temperature: float = 0.01,
     lowest: float = 0.0,
 ) -> Tensor:
-    """SB-ECE of the answers to a batch, label-binned form: the one karandikar2021 trains with.
+    """SB-ECE of a batch, label-binned form, which karandikar2021 trains with.
 
     The public code has no root and centers on [1 / K, 1]: theirs is `sb_ece_lb(..., lowest=1 / K) ** 2`.
     """
@@ -93,10 +93,10 @@ def soft_membership(confidence: Tensor, *, n_bins: int = 15, temperature: float 
 
 
 def _sizes(u: Tensor) -> Tensor:
-    # Far from every confidence a bin's membership underflows to 0; nothing is in it, whatever its mean.
+    # The membership of a bin far from every confidence underflows to 0: the bin is empty, its mean does not matter.
     return u.sum(0).clamp(min=torch.finfo(u.dtype).tiny)
 
 
 def _root(x: Tensor, norm: float) -> Tensor:
-    # A sum of |gap|^p vanishes with the gaps, so the slope of its root is bounded all the way down to 0 itself.
+    # A sum of |gap|^p vanishes with the gaps, so the slope of its root is bounded down to 0.
     return x.clamp(min=torch.finfo(x.dtype).tiny) ** (1 / norm)

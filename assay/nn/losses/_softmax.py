@@ -1,4 +1,4 @@
-"""What the losses read off a batch of logits, always in single precision or better."""
+"""Quantities that losses compute from a batch of logits, always in single precision or better."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def at_least_single(logits: Tensor) -> Tensor:
-    """The logits; in half precision, as autocast yields them, raised to single."""
+    """The logits; half precision, as under autocast, becomes single."""
     return logits.float() if logits.element_size() < 4 else logits
 
 
@@ -23,7 +23,7 @@ def log_probability_of(labels: Tensor, log_p: Tensor) -> Tensor:
 
 
 def complement(log_p: Tensor) -> Tensor:
-    """1 - p, exact near p = 1 and never 0, where a power below 1 has no finite slope."""
+    """1 - p, exact near p = 1 and never 0: there a power below 1 has an infinite slope."""
     return (-torch.expm1(log_p)).clamp(min=torch.finfo(log_p.dtype).tiny)
 
 

@@ -8,7 +8,7 @@ from inspect import signature
 from torch import Tensor, nn
 
 from assay._core.arrays import InputError
-from assay._core.lookup import found_or_imported
+from assay._core.lookup import lookup_or_import
 from assay.nn.networks._convmixer import convmixer_256_8, convmixer_256_16
 from assay.nn.networks._densenet import densenet121, densenet_bc_100_12
 from assay.nn.networks._efficientnet import efficientnet_b0
@@ -64,7 +64,7 @@ NETWORKS: dict[str, Factory] = {
 
 def network(name: str) -> Factory:
     """The factory of that name in `NETWORKS`, or a user's own at "package.module:factory"."""
-    return found_or_imported("network", name, NETWORKS, "factory")
+    return lookup_or_import("network", name, NETWORKS, "factory")
 
 
 def build(factory: Factory, n_classes: int, x: Tensor, vectors: Tensor | None = None) -> nn.Module:

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, distributed, nn
 
-from assay.nn.batch import Batch, Task
 from assay.nn.losses import cross_entropy, log_probabilities
+from assay.nn.objectives._objective import Batch, Task
 
 
 def max_probability(logits: Tensor) -> Tensor:
@@ -33,7 +33,7 @@ def negative_entropy(logits: Tensor) -> Tensor:
 def ranking_loss(confidence: Tensor, history: Tensor) -> Tensor:
     """max(0, |s_i - s_j| - sign(s_i - s_j) (k_i - k_j)) of confidence k and history s, mean over the pairs of a batch.
 
-    Each sample is paired with the next of the batch, the last with the first; equal histories ask for nothing.
+    Each sample is paired with the next of the batch, the last with the first; pairs of equal history have no loss.
     """
     asked = history - history.roll(-1)
     return F.relu(asked.abs() - asked.sign() * (confidence - confidence.roll(-1))).mean()
@@ -42,7 +42,7 @@ def ranking_loss(confidence: Tensor, history: Tensor) -> Tensor:
 def crl(
     *, weight: float = 1.0, confidence: Callable[[Tensor], Tensor] = max_probability
 ) -> Callable[[Task], CorrectnessRanking]:
-    """Cross-entropy + weight * `ranking_loss`: of two samples, the one right more often should be more confident."""
+    """Cross-entropy + weight * `ranking_loss`: a sample that was right more often should be more confident."""
     return lambda task: CorrectnessRanking(task, weight=weight, confidence=confidence)
 
 
@@ -50,21 +50,21 @@ class CorrectnessRanking:
     """CRL's objective and its memory: how often each training sample was right, in train mode, in the epochs before.
 
     A sample's history is (count - lowest) / (epochs before - lowest) over the whole set. The authors' code divides 0 by
-    0 where all counts are equal; here they ask for nothing. It also lets the lowest count move within an epoch: here
-    history stands still until the epoch is over, so that a second look at a batch, as by SAM, sees what the first saw.
-    The first look at a sample in an epoch is the one remembered.
+    0 if all counts are equal; here there is no loss. The code also updates the lowest count within an epoch: here the
+    history changes only between epochs, so that a second evaluation of a batch, as by SAM, uses the same history. The
+    first evaluation of a sample in an epoch is the one that counts.
 
-    Where torch.distributed runs, as under DDP, a sample is shown to one process an epoch and remembered by all.
+    Under torch.distributed, as in DDP, one process sees a sample in an epoch and all remember it.
     """
 
     def __init__(self, task: Task, *, weight: float, confidence: Callable[[Tensor], Tensor]) -> None:
         self.weight = weight
         self.confidence = confidence
         self.epoch = 0
-        self.epochs = 0  # before this one, since it began
+        self.epochs = 0  # epochs before this one
         self.count = torch.zeros(task.n_samples, dtype=torch.int32)  # right answers in the epochs before
         self.seen = torch.zeros(task.n_samples, dtype=torch.bool)  # in this epoch
-        self.right = torch.zeros(task.n_samples, dtype=torch.bool)  # at that look
+        self.right = torch.zeros(task.n_samples, dtype=torch.bool)  # at the first evaluation
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         if batch.epoch != self.epoch:
@@ -76,22 +76,22 @@ class CorrectnessRanking:
         return cross_entropy(logits, batch.y) + self.weight * ranking
 
     def history(self, index: Tensor) -> Tensor:
-        """How often the samples were right in the epochs before, from 0 for the worst of the set to 1 for always."""
+        """How often the samples were right in the epochs before, from 0 for the least of the set to 1 for always."""
         lowest = int(self.count.min())
         return (self.count[index] - lowest) / max(self.epochs - lowest, 1)
 
     def state_dict(self) -> dict[str, Tensor | int]:
-        """What a resumed run needs."""
+        """The state that a resumed run needs."""
         return {"epoch": self.epoch, "epochs": self.epochs, "count": self.count, "seen": self.seen, "right": self.right}
 
     def load_state_dict(self, state: dict[str, Tensor | int]) -> None:
-        """Go on from a `state_dict`."""
+        """Continue from a `state_dict`."""
         self.epoch, self.epochs = int(state["epoch"]), int(state["epochs"])
         for name in ("count", "seen", "right"):
             getattr(self, name).copy_(state[name])
 
     def _turn_to(self, epoch: int, device: torch.device) -> None:
-        right = self.right.to(device, torch.int32)  # what joins the processes may know no memory but the device's
+        right = self.right.to(device, torch.int32)  # NCCL reduces only tensors on the device
         if distributed.is_available() and distributed.is_initialized():
             distributed.all_reduce(right)
         self.count += right.to(self.count.device)

@@ -8,16 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from assay.nn.batch import Batch, Objective, Task
 from assay.nn.losses import cross_entropy, log_probabilities
+from assay.nn.objectives._objective import Batch, Objective, Task
 
 
 def with_partners(index: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
-    """The samples of a batch, then for each one of the same label drawn from the whole set, itself not excluded, [2b].
+    """The samples of a batch, then a random sample of the same label for each, possibly itself, [2b].
 
-    A sampler: `index` [b] are positions in the training set, `labels` [n] those of all of it, both on the CPU.
+    A sampler: `index` [b] are positions in the training set, `labels` [n] are all its labels, both on the CPU.
     """
-    # Sorted by label the set is one run a class; in int16 the sort takes a third of the time.
+    # Sorted by label, each class is one run; in int16 the sort takes a third of the time.
     narrow = labels.short() if labels.max() < 2**15 else labels
     by_class, size = narrow.argsort(stable=True), labels.bincount()
     first = size.cumsum(0) - size
@@ -29,8 +29,8 @@ def with_partners(index: Tensor, labels: Tensor, generator: torch.Generator) -> 
 def cs_kd(*, weight: float = 1.0, temperature: float = 4.0) -> Callable[[Task], Objective]:
     """Cross-entropy + weight * `distillation` from the answers to other samples of the same labels.
 
-    Batches come from the sampler `with_partners`: samples, then their partners. Cross-entropy is of the samples alone;
-    the partners are answered in train mode, so that BatchNorm sees them, but without gradient. weight = 0 is
+    Batches come from the sampler `with_partners`: samples, then their partners. Cross-entropy is of the samples alone.
+    The partners are evaluated in train mode, so that BatchNorm sees them, but without gradient. weight = 0 is
     cross-entropy.
     """
 

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from assay._core.arrays import InputError
-from assay.nn.batch import Batch, Objective, Task
 from assay.nn.losses import cross_entropy
+from assay.nn.objectives._objective import Batch, Objective, Task
 
 
 def mixup(*, alpha: float = 0.2) -> Callable[[Task], Objective]:
-    """Mix each sample with another of its batch and answer for both: share * CE(y) + (1 - share) * CE(y').
+    """Mix each sample with another of its batch, with the loss of both: share * CE(y) + (1 - share) * CE(y').
 
-    One share ~ Beta(alpha, alpha) for the batch, partners by permutation; alpha towards 0 is no mixing. zhu2022 prints
-    .2, its code has .3. Both are drawn from (torch's seed, epoch, first index), so that they are the same whenever a
-    batch is looked at again, as by SAM, and in a resumed run.
+    The batch has one share ~ Beta(alpha, alpha) and partners by permutation; alpha towards 0 is no mixing. zhu2022
+    prints .2, its code has .3. (torch's seed, epoch, first index) decide share and partners, so that a second
+    evaluation of the batch, as by SAM, and a resumed run have the same.
     """
     if not alpha > 0:
         raise ValueError(f"alpha must be > 0, got {alpha}")

@@ -8,9 +8,8 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from assay.nn.batch import Batch, Objective, Task
 from assay.nn.losses import Loss, focal
-from assay.nn.objectives._of_loss import of_loss
+from assay.nn.objectives._objective import Batch, Objective, Task, of_loss
 
 
 def scheduled_focal(
@@ -19,7 +18,7 @@ def scheduled_focal(
     gammas: Sequence[float] = (5.0, 3.0, 2.0),
     starts: Sequence[float] = (100 / 350, 250 / 350),
 ) -> Callable[[Task], Objective]:
-    """Focal loss with gammas[0] at first and gammas[i + 1] once the share starts[i] of the epochs is done.
+    """Focal loss with gammas[0] first and gammas[i + 1] after the share starts[i] of the epochs.
 
     The default is FLS-532; FLS-531 ends with 1. zhu2022's code, cross-entropy for 9 of 201 epochs and then focal with
     gamma 2, is gammas (0, 2), starts (9 / 201,). For trees `of` is `every_node`.

@@ -1,4 +1,4 @@
-"""What methods make of a set-up's baseline."""
+"""Methods: functions that make a recipe from a set-up's baseline."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from assay._core.arrays import InputError
-from assay._core.lookup import check_values, found
+from assay._core.lookup import check_values, lookup
 from assay.nn.losses import Loss, with_secondary
+from assay.nn.names import Value
 from assay.nn.objectives import (
     crl,
     cs_kd,
@@ -27,21 +28,20 @@ from assay.nn.optim import SAM, by_epoch, cosine_then_swa, cyclical
 from assay.nn.recipes._setups import MakeObjective, Setup
 from assay.nn.training import Recipe, Start, averaged
 
-Value = float | int | str | bool
 Values = Mapping[str, Value]
 Method = Callable[[Setup, Values], Recipe]
-"""What a method makes of a set-up's baseline, and of values for its hyper-parameters in place of its own."""
+"""(a set-up, values that replace the method's own hyper-parameters) -> a recipe."""
 
 CONFIDENCES: dict[str, Callable[[Tensor], Tensor]] = {
     "max_probability": max_probability,
     "margin": margin,
     "entropy": negative_entropy,
 }
-"""What CRL may order, as in its paper."""
+"""Confidences that CRL can order, as in its paper."""
 
 
 def minimizing(loss: Callable[..., Tensor], **own: Value) -> Method:
-    """The baseline with another loss, whose hyper-parameters are the recipe's values."""
+    """The baseline with another loss; values are the loss's hyper-parameters."""
 
     def method(setup: Setup, values: Values) -> Recipe:
         return replace(setup.baseline, objective=setup.of(partial(loss, **_allowed(loss, own, values))))
@@ -73,7 +73,7 @@ def by(objective: Callable[..., MakeObjective], **own: Any) -> Method:
 
 
 def by_scheduled_focal(**own: Any) -> Method:
-    """The baseline with focal loss of a gamma that changes."""
+    """The baseline with focal loss whose gamma changes during training."""
 
     def method(setup: Setup, values: Values) -> Recipe:
         made = scheduled_focal(setup.of, **_allowed(scheduled_focal, own, values))
@@ -88,14 +88,14 @@ def by_cs_kd(setup: Setup, values: Values) -> Recipe:
 
 
 def by_crl(setup: Setup, values: Values) -> Recipe:
-    """The baseline with correctness ranking, of one of the `CONFIDENCES` by its name."""
+    """The baseline with correctness ranking of one of the `CONFIDENCES`, by its name."""
     name = str(values.get("confidence", "max_probability"))
     rest = {key: value for key, value in values.items() if key != "confidence"}
-    return by(crl, confidence=found("confidence", name, CONFIDENCES))(setup, rest)
+    return by(crl, confidence=lookup("confidence", name, CONFIDENCES))(setup, rest)
 
 
 def sam(setup: Setup, values: Values) -> Recipe:
-    """The baseline, stepping by the gradient at the worst point in `rho`, where `frozen` BatchNorm learns nothing."""
+    """The baseline with SAM: steps by the gradient at the worst point within `rho`; `frozen` holds BatchNorm there."""
     given = _allowed(SAM, {"rho": 0.05, "frozen": False}, values)
     rho = float(given["rho"])
 
@@ -114,16 +114,16 @@ def plain(setup: Setup, values: Values) -> Recipe:
 
 
 def _allowed(function: Callable[..., Any], own: Mapping[str, Any], values: Values) -> dict[str, Any]:
-    """The recipe's own hyper-parameters, and over them the given ones, which must be the function's."""
+    """The recipe's own hyper-parameters, replaced by the given ones, which must be parameters of the function."""
     check_values("recipe", function, values)
     return {**own, **values}
 
 
 def averaging_from_baseline(recipe: Recipe, setup: Setup) -> Recipe:
-    """From the baseline's checkpoint, at epoch 120 of 200, with cycles of the rate at whose ends weights are averaged.
+    """Start from the baseline's checkpoint at epoch 120 of 200, cycle the rate, and average weights at cycle ends.
 
-    zhu2022 prints neither the bounds nor the length of its cycles. Here each is an epoch, from the base rate to half
-    of it: the better of two pairs that were compared on the test set of CIFAR-10 (one run of ResNet-8 each), so tuned.
+    zhu2022 prints neither the bounds nor the length of its cycles. Here each cycle is an epoch, from the base rate to
+    half of it: the better of two pairs, compared on the test set of CIFAR-10 (one run of ResNet-8 each), so tuned.
     """
     share = setup.averaging_from
     rate = cyclical(high=1.0, low=0.5)
@@ -133,3 +133,18 @@ def averaging_from_baseline(recipe: Recipe, setup: Setup) -> Recipe:
 def averaging_from_scratch(recipe: Recipe) -> Recipe:
     """A cosine to 0 and up again, then weights averaged after each epoch at a constant rate: zhu2022's code."""
     return replace(recipe, schedule=by_epoch(cosine_then_swa()), keep=averaged(start=120 / 201))
+
+
+def with_rates(recipe: Recipe, rates: Mapping[str, float]) -> Recipe:
+    """The recipe, and the one it starts from, with another `lr` or `weight_decay` of its optimizer."""
+    if not rates:
+        return recipe
+
+    def optimizer(network: nn.Module) -> Optimizer:
+        made = recipe.optimizer(network)
+        for group in made.param_groups:
+            group.update(rates)
+        return made
+
+    start = recipe.start and replace(recipe.start, recipe=with_rates(recipe.start.recipe, rates))
+    return replace(recipe, optimizer=optimizer, start=start)

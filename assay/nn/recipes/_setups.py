@@ -1,4 +1,4 @@
-"""Set-ups: what each paper trains with, into which any method can be put."""
+"""Set-ups: how each paper trains; any method can use any of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from torch import nn
 from torch.optim import SGD, Adagrad, Adam, Optimizer
 
-from assay.nn.batch import Objective, Task
 from assay.nn.losses import Loss, cross_entropy
-from assay.nn.objectives import every_node, of_loss
+from assay.nn.objectives import Objective, Task, every_node, of_loss
 from assay.nn.optim import multistep
 from assay.nn.training import Keeper, Recipe, best, last
 
@@ -20,7 +19,7 @@ MakeObjective = Callable[[Task], Objective]
 
 @dataclass(frozen=True)
 class Setup:
-    """A paper's baseline, and how a loss becomes an objective on its data."""
+    """A paper's baseline, and how its data turn a loss into an objective."""
 
     baseline: Recipe
     of: Callable[[Loss], MakeObjective] = of_loss
@@ -69,22 +68,22 @@ def on_images(
 
 
 SETUPS: dict[str, Setup] = {
-    # The code has 201 epochs and steps its schedule before each, so that the drops come an epoch earlier.
+    # The code has 201 epochs and steps its schedule before each: its drops come an epoch earlier.
     "zhu2022": on_images(epochs=200, drops=(80, 130, 170), weight_decay=5e-4),
     "zhu2022_tiny": replace(on_images(epochs=90, drops=(40, 70), weight_decay=5e-4), averaging_from=50 / 90),
-    # Optimizer, weight decay and batch size are not printed. Label smoothing and focal loss drop to a tenth.
+    # The paper does not print optimizer, weight decay and batch size. Label smoothing and focal loss drop to a tenth.
     "singh2021": on_images(epochs=300, drops=(150, 225), factor=0.2, weight_decay=5e-4),
     "singh2021_tenth": on_images(epochs=300, drops=(150, 225), weight_decay=5e-4),
-    # singh2021's; its weight decay and batch size, which it does not print, are the usual ones.
+    # The ImageNet set-up of singh2021; it does not print weight decay and batch size, these are the usual ones.
     "imagenet": on_images(epochs=100, drops=(30, 60, 90), weight_decay=1e-4, batch_size=256),
     "wang2021": on_images(epochs=200, drops=(100, 150), weight_decay=1e-4, batch_size=512),
-    # The drops, and the weight decay (l2 of 2e-4, twice that in the gradient), which the paper tunes, are those of the
-    # public baseline of its authors; that has batches of 8 x 64 with four times the rate, Nesterov, and a warm-up.
+    # The paper tunes the weight decay. Drops and weight decay (l2 of 2e-4, twice that in the gradient) are those of its
+    # authors' public baseline, which has batches of 8 x 64 with four times the rate, Nesterov, and a warm-up.
     "karandikar2021": on_images(epochs=200, drops=(60, 120, 160), factor=0.2, weight_decay=4e-4),
-    # Weight decay is from the code, which steps before the epoch too.
+    # Weight decay is from the code, which also steps its schedule before the epoch.
     "mukhoti2020": on_images(epochs=350, drops=(150, 250), weight_decay=5e-4),
-    # The code sums over the batch and clips the gradient of the sum at 2, which for batches of 128 is the gradient of
-    # the mean clipped at 2 / 128, at 128 times the rate with a 128th of the weight decay.
+    # The code sums over the batch and clips the gradient of the sum at 2. For batches of 128 this is the gradient of
+    # the mean, clipped at 2 / 128, at 128 times the rate with a 128th of the weight decay.
     "mukhoti2020_as_coded": on_images(
         epochs=350, drops=(150, 250), lr=0.1 * 128, weight_decay=5e-4 / 128, clip_norm=2 / 128, keep=best()
     ),
@@ -106,7 +105,7 @@ SETUPS: dict[str, Setup] = {
 }
 
 OF_ONE_METHOD: dict[str, Setup] = {
-    # Of all its losses the code of mukhoti2020 divides this one by the batch size.
+    # The code of mukhoti2020 divides this loss, and no other, by the batch size.
     "brier@mukhoti2020_as_coded": on_images(
         epochs=350, drops=(150, 250), weight_decay=5e-4, clip_norm=2.0, keep=best()
     ),

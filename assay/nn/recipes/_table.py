@@ -1,4 +1,4 @@
-"""The methods of the papers, each with the hyper-parameters of its paper and in a line of words."""
+"""The methods of the papers, each with the hyper-parameters of its paper."""
 
 from __future__ import annotations
 
@@ -37,12 +37,11 @@ from assay.nn.recipes._methods import (
     sam,
 )
 
-# The squared error is summed over classes: its mean, as in karandikar2021, has K times smaller gradients, and would
-# need as much smaller weights of what is added to it.
+# The squared error is summed over classes. Its mean, as in karandikar2021, has K times smaller gradients and needs
+# secondary losses of a K times smaller weight.
 PRIMARIES: dict[str, Loss] = {"": cross_entropy, "focal_": partial(focal, gamma=3.0), "brier_": brier}
 SECONDARIES: dict[str, Callable[..., Method]] = {
-    # Weight and scale of mukhoti2020's code, for images; 8 for text. karandikar2021 tunes the weights of all, and
-    # prints none.
+    # Weight and scale of mukhoti2020's code, for images; 8 for text. karandikar2021 tunes all weights and prints none.
     "mmce": partial(adding, mmce_weighted, beta=2.0, normalized_twice=True),
     "avuc": partial(adding, avuc, beta=3.0),  # the weight of its authors' code
     "avuc_gs": partial(adding, avuc_gs, beta=3.0),
@@ -52,8 +51,8 @@ SECONDARIES: dict[str, Callable[..., Method]] = {
 
 METHODS: dict[str, Method] = {
     "cross_entropy": plain,
-    # Losses. wang2021 chooses among several strengths on the test set: its choice for CIFAR-10 is that of zhu2022 and
-    # singh2021 but for the norm, .05; for CIFAR-100 it is .09, gamma 5 and .01.
+    # Losses. wang2021 chooses among several strengths on the test set: for CIFAR-10 it chooses those of zhu2022 and
+    # singh2021 except for the norm, .05; for CIFAR-100 it chooses .09, gamma 5 and .01.
     "label_smoothing": minimizing(label_smoothing, epsilon=0.05),  # as in singh2021, wang2021 and the code of zhu2022
     "label_smoothing_of_others": minimizing(label_smoothing_of_others, epsilon=0.05),  # as zhu2022 prints it
     "focal": minimizing(focal, gamma=3.0),
@@ -84,44 +83,3 @@ METHODS: dict[str, Method] = {
     "swa_as_coded": lambda setup, values: averaging_from_scratch(plain(setup, values)),
     "fmfp_as_coded": lambda setup, values: averaging_from_scratch(sam(setup, values)),
 }
-
-
-PRIMARY_WORDS = {"": "cross-entropy", "focal_": "focal loss", "brier_": "the Brier loss"}
-SECONDARY_WORDS = {
-    "mmce": "weighted MMCE, a kernel's calibration error",
-    "avuc": "AvUC, accuracy against uncertainty",
-    "avuc_gs": "AvUC without a gradient through the confidence",
-    "sb_ece": "SB-ECE, the soft-binned label-binned ECE",
-    "s_avuc": "S-AvUC, AvUC with a soft threshold",
-}
-ABOUT: dict[str, str] = {
-    "cross_entropy": "cross-entropy, the baseline",
-    "label_smoothing": "label smoothing: epsilon of the target spread over all classes",
-    "label_smoothing_of_others": "label smoothing: epsilon of the target spread over the other classes",
-    "focal": "focal loss: sure samples count less",
-    "focal_zhu2022_as_coded": "focal loss as in the code of zhu2022: gamma 2 after nine epochs of cross-entropy",
-    "focal_wang2021_as_coded": "focal loss as in the code of wang2021: no gradient through the weight",
-    "focal_scheduled": "focal loss whose gamma falls from 5 to 3 to 2",
-    "focal_531": "focal loss whose gamma falls from 5 to 3 to 1",
-    "flsd53": "focal loss with gamma 5 below a probability of .19 and 3 above",
-    "flsd532": "focal loss with gamma 5, 3 or 2 by the probability of the true class",
-    "inverse_focal": "inverse focal loss: sure samples count more",
-    "entropy": "cross-entropy less the entropy of the answer",
-    "l1": "cross-entropy and the L1 norm of the logits",
-    "brier": "the Brier loss: squared error of the probabilities",
-    **{
-        primary + name: f"{words} and {PRIMARY_WORDS[primary]}"
-        for primary in PRIMARIES
-        for name, words in SECONDARY_WORDS.items()
-    },
-    "mixup": "mixup: mixtures of two samples and of their labels",
-    "mixup_as_coded": "mixup with the alpha of zhu2022's code",
-    "cs_kd": "self-distillation between samples of a class",
-    "crl": "correctness ranking: confidence ordered as samples were right in the past",
-    "sam": "sharpness-aware minimization of cross-entropy",
-    "swa": "weights averaged at the ends of cycles of the rate",
-    "fmfp": "SAM and averaged weights: flat minima for failure prediction",
-    "swa_as_coded": "weights averaged from scratch, as in the code of zhu2022",
-    "fmfp_as_coded": "FMFP from scratch, as in the code of zhu2022",
-}
-"""Every method in a line."""

@@ -1,17 +1,13 @@
-"""Training: a recipe says how, one loop does it, and `predict` gives the predictions that all else works on."""
+"""Training: a recipe says how to train, one loop trains, and `predict` makes the predictions that are audited."""
 
+from assay.epochs import FIGURES, NOTHING, Record
 from assay.nn.training._configuration import described_splits, versions
-from assay.nn.training._figures import FIGURES
-from assay.nn.training._fitting import fitting
-from assay.nn.training._folder import discard_unreadable, load_weights
-from assay.nn.training._hardware import Hardware
-from assay.nn.training._history import NOTHING, History, Record
-from assay.nn.training._keeping import EpochEnd, Keeper, averaged, best, last
-from assay.nn.training._loop import Trained, train
-from assay.nn.training._predict import last_linear, predict
-from assay.nn.training._recipe import Recipe, Start
-from assay.nn.training._seeds import initialized, seed_of
-from assay.nn.training._stage import Diverged
+from assay.nn.training._folder import discard_unreadable, load_run, load_weights
+from assay.nn.training._hardware import Hardware, use_threads
+from assay.nn.training._history import History
+from assay.nn.training._loop import Diverged, Trained, train
+from assay.nn.training._network import fitting, initialized, last_linear, predict, seed_of
+from assay.nn.training._recipe import EpochEnd, Keeper, Recipe, Start, averaged, best, last
 
 __all__ = [
     "FIGURES",
@@ -33,9 +29,11 @@ __all__ = [
     "initialized",
     "last",
     "last_linear",
+    "load_run",
     "load_weights",
     "predict",
     "seed_of",
     "train",
+    "use_threads",
     "versions",
 ]

@@ -1,4 +1,4 @@
-"""What decides how a run goes, as plain data: written to run.json, and compared before a run is resumed."""
+"""The configuration of a run as plain data: written to run.json, and compared before a run is resumed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from torch import Tensor, nn
 
 from assay.nn.data import Samples, Splits
 
-OF_IMAGES = 16  # that are looked into, where they are not in memory
+OF_IMAGES = 16  # images on disk that a digest reads
 
 
 def described(value: object, within: tuple[object, ...] = ()) -> Any:
-    """Plain data that tell one value from another: of functions the name and all that was given to them.
+    """Plain data that distinguish one value from another: of a function, its name and all its arguments.
 
-    A function of the user's own also by its code, an object by what it holds; `within` is what holds the value.
+    A user's own function is also described by its code, an object by its attributes; `within` holds the value.
 
     >>> from assay.nn.losses import focal
     >>> described(partial(focal, gamma=5.0))
@@ -62,7 +62,7 @@ def described(value: object, within: tuple[object, ...] = ()) -> Any:
 
 
 def _given(function: FunctionType) -> dict[str, Any]:
-    """Its defaults and what it holds of where it was made."""
+    """The defaults of a function and the variables that it captures."""
     arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = function.__defaults__ or ()
     by_place = dict(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
@@ -70,7 +70,7 @@ def _given(function: FunctionType) -> dict[str, Any]:
 
 
 def _code(function: FunctionType) -> dict[str, str]:
-    """A digest of what the user's function does; the package's own are known by its version."""
+    """A digest of the code of a user's function; the version of the package identifies its own functions."""
     if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return {}
     return {"code": sha256(repr(_instructions(function.__code__)).encode()).hexdigest()[:16]}
@@ -98,7 +98,7 @@ def _named(value: Any) -> str:
 
 
 def described_samples(samples: Samples) -> dict[str, Any]:
-    """How many, which, and what they are: the inputs themselves, or of images on disk some."""
+    """How many samples, which, and a digest of their inputs; of images on disk, of some."""
     return {"samples": len(samples), "which": _digest(samples.index, samples.y), "inputs": _digest(*_inputs(samples))}
 
 
@@ -112,14 +112,14 @@ def _inputs(samples: Samples) -> list[Tensor]:
 
 
 def described_splits(splits: Splits) -> dict[str, Any]:
-    """Number of classes, how pixels are normalized, and the samples of each split."""
+    """Number of classes, normalization of pixels, and the samples of each split."""
     facts = splits.train.facts
     parts = {name: described_samples(getattr(splits, name)) for name in ("train", "held_out", "test")}
     return {"classes": len(facts.classes), "mean": list(facts.mean), "std": list(facts.std), **parts}
 
 
 def described_network(network: nn.Module) -> dict[str, Any]:
-    """Its type, the number of its weights, and a digest of its layers as it prints them."""
+    """Type of the network, number of weights, and a digest of its layers as it prints them."""
     layers = re.sub(r" at 0x[0-9a-f]+", "", repr(network))
     weights = sum(p.numel() for p in network.parameters())
     return {"type": _named(type(network)), "weights": weights, "layers": sha256(layers.encode()).hexdigest()[:16]}
@@ -127,7 +127,7 @@ def described_network(network: nn.Module) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of what the numbers of a run depend on besides its configuration."""
+    """Versions of the packages that the numbers of a run depend on."""
     from importlib.metadata import version
     from platform import python_version
 
@@ -136,8 +136,8 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> dict[str, str]:
-    """Of the package, where it is run from a checkout; read from git's own files, which takes no process."""
-    git = Path(__file__).parents[2] / ".git"
+    """The commit of the package, if it runs from a checkout; read from git's files, without a process."""
+    git = Path(__file__).parents[3] / ".git"
     try:
         head = (git / "HEAD").read_text().strip()
         branch = head.removeprefix("ref: ")
@@ -147,7 +147,7 @@ def _commit() -> dict[str, str]:
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any], at: str = "") -> list[str]:
-    """Where two configurations differ, as `recipe.epochs is 20 there and 30 here`."""
+    """Where two configurations differ, as in `recipe.epochs is 20 there and 30 here`."""
     found = []
     for key in dict.fromkeys([*there, *here]):
         a, b = there.get(key), here.get(key)

@@ -1,4 +1,4 @@
-"""A run on disk: written whole after each epoch, and gone on with only in the same configuration."""
+"""A run on disk: written whole after each epoch, and resumed only with the same configuration."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from assay import files
 from assay._core.arrays import InputError
-from assay.files import replacing
-from assay.nn.data import Splits
+from assay._core.writing import replacing
+from assay.nn.data import Splits, batches, load
+from assay.nn.networks import network
 from assay.nn.training._configuration import differences, versions
 from assay.nn.training._history import History
+from assay.nn.training._network import initialized
 from assay.predictions import Predictions
 
 CHECKPOINT = "checkpoint.pt"
@@ -29,7 +31,7 @@ class RunFolder:
         self.path, self.configuration, self.writes = path, configuration, writes
 
     def open(self) -> dict[str, Any] | None:
-        """The state that the run was left in, None if there is none yet; a run of another configuration is refused."""
+        """The last state of the run, None if there is none yet; a run of another configuration is refused."""
         if self.path is None:
             return None
         self._make(self.path)
@@ -43,7 +45,7 @@ class RunFolder:
         return state
 
     def _trained_by(self, finished: bool) -> dict[str, Any]:
-        """What trains the run; once it is finished, what did."""
+        """Versions and threads that train the run, or that trained it if it is finished."""
         here = {"versions": versions(), "threads": torch.get_num_threads()}
         if not finished or self.path is None:
             return here
@@ -56,14 +58,14 @@ class RunFolder:
     def save(self, state: Mapping[str, Any]) -> None:
         """Write the state of the run."""
         if self.path is not None and self.writes:
-            # By way of memory: torch turns a full disk into an error that does not say so.
+            # In memory first: if the disk is full, torch raises an error that does not say so.
             content = io.BytesIO()
             torch.save({"configuration": self.configuration, **state}, content)
             with replacing(self.path / CHECKPOINT) as stream:
                 stream.write(content.getbuffer())
 
     def write(self, history: History, predictions: Mapping[str, Predictions | None], splits: Splits) -> None:
-        """Write what the run ends with."""
+        """Write the results of the run."""
         if self.path is not None and self.writes:
             history.write(self.path, splits.train)
             for split, found in predictions.items():
@@ -81,9 +83,9 @@ class RunFolder:
 
 
 def load_weights(network: nn.Module, run: Path) -> None:
-    """Give the network the weights that the finished run in that folder has kept.
+    """Load the final weights of the finished run in that folder.
 
-    A network trained in double precision is made so.
+    The network takes the precision of the weights.
     """
     if not (run / CHECKPOINT).is_file():
         raise InputError(f"{run / CHECKPOINT}: no such file")
@@ -94,19 +96,33 @@ def load_weights(network: nn.Module, run: Path) -> None:
     network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
 
 
+def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
+    """The trained network of a run of `assay train` or of a study, in eval mode, and `n` of its test inputs."""
+    try:
+        names = json.loads((run / "run.json").read_text())["names"]
+        data, name = names["data"], names["network"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
+    splits = load(data, folder=names.get("folder"))
+    made = initialized(network(name), splits.train, seed=0)
+    load_weights(made, run)
+    some = splits.test.first(n)
+    return made.eval(), next(batches(some, len(some))).x
+
+
 def discard_unreadable(run: Path) -> None:
-    """Delete the checkpoint of a run if it is damaged, so that the run begins anew."""
+    """Delete the checkpoint of a run if it is damaged, so that the run starts again."""
     if (run / CHECKPOINT).is_file():
         try:
             _read(run)
         except InputError as problem:
-            if isinstance(problem.__cause__, OSError | MemoryError):  # no fault of the file's
+            if isinstance(problem.__cause__, OSError | MemoryError):  # the file itself may be whole
                 raise
             (run / CHECKPOINT).unlink()
 
 
 def _other(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """Where the configurations differ but in the folder of the data, which may move."""
+    """Differences of two configurations, except for the folder of the data, which may move."""
     return [found for found in differences(there, here) if not found.startswith("names.folder ")]
 
 

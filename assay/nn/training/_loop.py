@@ -1,43 +1,134 @@
-"""The loop that trains every recipe."""
+"""The loop that trains every recipe: an epoch, a step, and what a run keeps and writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
+from torch.nn.utils import clip_grad_norm_
 
 from assay._core.arrays import InputError
-from assay.nn.batch import Batch, Task
+from assay.epochs import Record
 from assay.nn.data import Sampler, Samples, Splits, batch_sizes, shuffled_batches
+from assay.nn.objectives import Batch, Task
 from assay.nn.training._configuration import described, described_network, described_splits
 from assay.nn.training._folder import RunFolder
-from assay.nn.training._hardware import Hardware, launched
-from assay.nn.training._history import History, Record
-from assay.nn.training._keeping import EpochEnd
-from assay.nn.training._memory import reused
-from assay.nn.training._predict import as_weights, predict
-from assay.nn.training._processes import mean_of_all, of_all, part_of, part_weights, share_buffers, sum_of_all
-from assay.nn.training._progress import progress
-from assay.nn.training._recipe import Recipe, phases
-from assay.nn.training._recording import Recorder
-from assay.nn.training._seeds import seed_of
-from assay.nn.training._stage import Stage
+from assay.nn.training._hardware import (
+    Hardware,
+    launched,
+    mean_of_all,
+    part_of,
+    part_weights,
+    reused_memory,
+    share_buffers,
+    states_of_all,
+    sum_of_all,
+)
+from assay.nn.training._history import History, Recorder, progress
+from assay.nn.training._network import as_weights, predict, seed_of
+from assay.nn.training._recipe import EpochEnd, Recipe, phases
 from assay.predictions import Predictions
+
+CHECK = 64  # steps between two checks that the loss is finite: on a GPU a check waits for the step
+
+
+class Diverged(InputError):
+    """The loss is no longer finite."""
+
+
+class Stage:
+    """Objective, optimizer and keeper of one recipe while it trains `network`; `model` is its wrapper on devices."""
+
+    def __init__(
+        self, recipe: Recipe, task: Task, network: nn.Module, model: nn.Module, backward: Callable[[Tensor], None]
+    ) -> None:
+        self.recipe, self.network, self.model, self.backward = recipe, network, model, backward
+        self.objective = recipe.objective(task)
+        self.optimizer = recipe.optimizer(network)
+        self.keeper = recipe.keep()
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+
+    def epoch(
+        self, epoch: int, batches: Iterable[Batch], weights: list[float], announce: Callable[[Batch, float], None]
+    ) -> Tensor:
+        """Make a step for each batch and return the weighted losses, [steps]."""
+        losses: list[Tensor] = []
+        self.network.train()
+        for step, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
+            self.set_rate(epoch + step / len(weights))
+            announce(batch, weight)
+            losses.append(self.step(batch, weight))
+            if step % CHECK == CHECK - 1:
+                self._refuse_infinite(losses, epoch)
+        return self._refuse_infinite(losses, epoch)
+
+    def step(self, batch: Batch, weight: float) -> Tensor:
+        """Step along the gradient of the weighted loss of a batch and return that loss; SAM evaluates it twice."""
+
+        def closure() -> Tensor:
+            self.optimizer.zero_grad()
+            loss = self._loss(batch) * weight
+            self.backward(loss)
+            if self.recipe.clip_norm is not None:
+                clip_grad_norm_(self.network.parameters(), self.recipe.clip_norm)
+            return loss.detach()
+
+        loss: Tensor = self.optimizer.step(closure)  # type: ignore[arg-type, assignment]  # stubs know only floats
+        return loss
+
+    def _loss(self, batch: Batch) -> Tensor:
+        try:
+            return self.objective(self.model, batch)
+        except ValueError as problem:
+            if len(batch.index) > 1:
+                raise
+            # BatchNorm has no variance of one sample, unless an image has several positions.
+            alone = "a step has one sample alone; choose another batch size"
+            raise InputError(f"recipe {self.recipe.name}: {problem}: {alone}") from problem
+
+    def set_rate(self, epoch: float) -> None:
+        """Set the learning rate of the schedule at a fraction of epochs."""
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * self.recipe.schedule(epoch, self.recipe.epochs)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state that a resumed run needs."""
+        return {
+            "objective": self.objective.state_dict() if hasattr(self.objective, "state_dict") else None,
+            "optimizer": self.optimizer.state_dict(),
+            "keeper": self.keeper.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a `state_dict`."""
+        if hasattr(self.objective, "load_state_dict"):
+            self.objective.load_state_dict(state["objective"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.keeper.load_state_dict(state["keeper"])
+
+    def _refuse_infinite(self, losses: list[Tensor], epoch: int) -> Tensor:
+        found = torch.stack(losses)
+        wrong = (~found.isfinite()).nonzero()
+        if len(wrong):
+            step = int(wrong[0])
+            raise Diverged(f"recipe {self.recipe.name}: the loss is {found[step]:g} in epoch {epoch}, batch {step}")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What a run ends with."""
+    """The result of a run."""
 
     network: nn.Module  # the one given, with the weights that the recipe keeps, in eval mode
     history: History
-    held_out: Predictions | None  # None where there are no such samples
+    held_out: Predictions | None  # None if there are no such samples
     test: Predictions | None
-    resumed_at: int  # epochs that had been done before
+    resumed_at: int  # epochs that were done before
 
 
 def train(
@@ -51,17 +142,17 @@ def train(
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
     names: Mapping[str, str] | None = None,
 ) -> Trained:
-    """Train the network, in place, and say what it answers to held-out and test samples.
+    """Train the network, in place, and predict held-out and test samples.
 
-    Order, augmentation and dropout of an epoch are decided by (seed, epoch); torch's random state is left as it was.
-    In a folder `out` a run that was interrupted goes on after the last epoch it finished, and ends as it would have;
-    `names`, as of the data set and the network, are what else its run.json shall say.
+    (seed, epoch) decide order, augmentation and dropout of an epoch; torch's random state stays as it was. With a
+    folder `out`, an interrupted run continues after its last finished epoch and ends as it would have without the
+    interruption. `names`, for instance of the data set and the network, are written to its run.json.
     """
     record.refuse_beyond(recipe.epochs)
     recipe.keep().refuse(recipe.epochs, held_out=len(splits.held_out))
     fabric = launched(hardware)
     model = fabric.setup_module(network)
-    if hasattr(network, "nodes"):  # another way through the network, which DDP must see as it does its forward
+    if hasattr(network, "nodes"):  # a second forward method, which DDP must treat like the first
         model.mark_forward_method("nodes")
     rank, processes = fabric.global_rank, fabric.world_size
     task = Task(len(splits.train), splits.train.n_classes, recipe.epochs)
@@ -109,11 +200,11 @@ def train(
 
     def save(stage: Stage, *, finished: bool) -> None:
         state = {"network": network.state_dict(), "history": history.state_dict(), "finished": finished}
-        folder.save(state | {"stages": of_all(stage.state_dict(), fabric)})
+        folder.save(state | {"stages": states_of_all(stage.state_dict(), fabric)})
 
     steps = len(weights)
     bar = progress(recipe.name, done=done * steps, steps=recipe.epochs * steps, visible=rank == 0)
-    with torch.random.fork_rng(range(torch.cuda.device_count())), reused(), bar as shown:
+    with torch.random.fork_rng(range(torch.cuda.device_count())), reused_memory(), bar as shown:
         for phase in phases(recipe):
             stage = Stage(phase.recipe, task, network, model, fabric.backward)
             sampler = part_of(phase.recipe.sampler, rank, processes)
@@ -121,8 +212,8 @@ def train(
                 stage.load_state_dict(saved["stages"][rank])
             for epoch in range(max(phase.first, done), phase.end):
                 torch.manual_seed(seed_of(seed, epoch, 1 + rank))
-                with recorder.watching(epoch) as tell:
-                    losses = stage.epoch(epoch, shown(batches(epoch, sampler)), weights, tell)
+                with recorder.watching(epoch) as announce:
+                    losses = stage.epoch(epoch, shown(batches(epoch, sampler)), weights, announce)
                 share_buffers(network, fabric)
                 held_out, test = (cache(partial(predicted, part)) for part in (splits.held_out, splits.test))
                 factor = phase.recipe.schedule(epoch, recipe.epochs)

@@ -1,7 +1,7 @@
-"""The analyses of the papers, computed: frozen records in natural units, which `assay.report.figures` draws.
+"""The analyses of the papers: frozen records in natural units, which `assay.report.figures` draws.
 
-They start from what a study leaves, histories and samples in its run folders (`history`, `sample_columns`) and its
-table of rows (`assay.study.read_rows`, then `unfolded`):
+They read the results of a study: histories and samples in its run folders (`history`, `sample_columns`) and its table
+of rows (`assay.study.read_rows`, then `unfolded`):
 
     rows = where(unfolded(read_rows(study, folders)), {"split": "test", "calibrator": "none", "metric": "ece"})
     figures.sweep(lines(rows, over="gamma", by=["data"]), ax, varied="gamma", metric="ece")

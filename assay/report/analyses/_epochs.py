@@ -1,5 +1,4 @@
-"""Epoch by epoch: reliable overfitting (zhu2022, fig 8), optimal ECE (wang2021, fig 4), NLL, entropy (mukhoti2020, figs
-1, 3)."""
+"""Figures epoch by epoch (zhu2022, fig 8; wang2021, fig 4; mukhoti2020, figs 1 and 3)."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from assay.report.statistics import Line, line
 
 
 def per_epoch(histories: Mapping[str, Sequence[History]], figure: str) -> list[Line]:
-    """A figure of the history, as held_out_auroc or weight_norm, one line a method; `histories` has each one's seeds.
+    """A figure of the history, such as held_out_auroc or weight_norm, one line a method.
 
-    Methods without it are left out.
+    `histories` has the seeds of each method. Methods without the figure are left out.
     """
     found = []
     for name, seeds in histories.items():

@@ -1,4 +1,4 @@
-"""What a run's folder tells of its training."""
+"""The history and the training samples of a run, read from its folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay._core.arrays import InputError
+from assay._core.arrays import Array, InputError
 from assay.metrics import Bins
 from assay.report.statistics import Reliability, reliability
 
@@ -18,7 +17,7 @@ History = list[dict[str, float]]
 
 
 def history(folder: Path) -> History:
-    """One row an epoch, as `training.Record` asked for them; nan for what was undefined or infinite."""
+    """One row an epoch, with the figures of the run's `Record`; nan for undefined or infinite values."""
     rows: list[dict[str, float | None]] = _content(folder)["epochs"]
     return [{key: nan if value is None else value for key, value in row.items()} for row in rows]
 
@@ -30,8 +29,8 @@ def train_reliability(folder: Path) -> dict[int, Reliability]:
     return {epoch: reliability(Bins(**bins)) for epoch, bins in columns.items()}
 
 
-def sample_columns(folder: Path) -> dict[str, NDArray[Any]]:
-    """What was kept of each training sample: ids, learned_epoch, gradient_norm_<epoch>; nothing if nothing was."""
+def sample_columns(folder: Path) -> dict[str, Array]:
+    """Recorded columns of the training samples: ids, learned_epoch, gradient_norm_<epoch>; empty if there are none."""
     file = folder / "samples.npz"
     if not file.is_file():
         return {}

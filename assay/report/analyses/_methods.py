@@ -1,5 +1,4 @@
-"""Methods against each other: on two axes, one by one, and by the size of their effect (karandikar2021, figs 1 and
-10)."""
+"""Methods compared: on two axes, one by one, and by effect size (karandikar2021, figs 1 and 10)."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
-from assay.nn.recipes import PRIMARIES, SECONDARIES
+from assay.nn.names import PRIMARIES, SECONDARIES
 from assay.report.analyses._rows import by_seed, higher_is_better, only, where
 from assay.report.statistics import Effect, Method
 from assay.study import Summary, cohens_d
@@ -22,7 +21,7 @@ UNCERTAINTY = "mean_entropy"
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How uncertain a method is on average, and how far off, one value a seed."""
+    """Average entropy and calibration error of a method, one value a seed."""
 
     name: str
     entropy: tuple[float, ...]
@@ -30,13 +29,13 @@ class Uncertainty:
 
 
 def by_method(rows: pa.Table) -> dict[str, Summary]:
-    """The rows' metric, one value a seed: the ECE of the right answers, the confidence gap (zhu2022, figs 6, 10)."""
+    """The metric of the rows by method, one value a seed (zhu2022, figs 6 and 10)."""
     only(rows, "metric")
     return {method: _summary(seeds) for (method,), seeds in by_seed(rows, ["method"]).items()}
 
 
 def both_axes(rows: pa.Table, *, calibration: str = "ece", refinement: str = "auroc") -> list[Method]:
-    """Every method on the map of calibration and refinement."""
+    """Calibration and refinement of every method."""
     return [Method(name, x, y) for name, (x, y) in _paired(rows, calibration, refinement).items()]
 
 
@@ -59,11 +58,10 @@ def secondary_and_primary(method: str) -> tuple[str, str] | None:
 
 
 def effects(rows: pa.Table, against: Mapping[str, str]) -> list[Effect]:
-    """Cohen's d of each method against another in the rows' metric, positive where the method is better.
+    """Cohen's d of each method against another in the metric of the rows, positive if the method is better.
 
-    Methods that are not `comparable` are left out. The interval, of 95 %, is by the
-    large-sample variance 1 / n + 1 / m + d² / 2 (n + m - 2), which for normal values covers 94 to 97 times in 100 from
-    three seeds on.
+    Methods that are not `comparable` are left out. The 95 % interval has the large-sample variance
+    1 / n + 1 / m + d² / 2 (n + m - 2); for normal values and at least three seeds it covers 94 to 97 times in 100.
     """
     values, sign = by_method(rows), _sign(only(rows, "metric"))
     found = []
@@ -76,15 +74,14 @@ def effects(rows: pa.Table, against: Mapping[str, str]) -> list[Effect]:
 
 
 def comparable(a: Summary, b: Summary) -> bool:
-    """Whether there is a Cohen's d of two: each has several seeds, and they are not all the same."""
+    """Whether Cohen's d of two is defined: each has several seeds, and their values differ."""
     return min(a.n, b.n) > 1 and isfinite(cohens_d(a, b))
 
 
 def pooled_effect(name: str, pairs: Sequence[tuple[Summary, Summary]], *, metric: str) -> Effect:
-    """The mean over independent comparisons, as of a secondary loss over data sets and primaries (karandikar2021, fig
-    1).
+    """The mean effect over independent comparisons, such as data sets and primary losses (karandikar2021, fig 1).
 
-    Each d is made unbiased first (Hedges 1981), as in the mean a bias does not become smaller; variances as above.
+    Each d is corrected for its bias (Hedges 1981), which a mean does not reduce; variances are those of `effects`.
     """
     sizes = [_sign(metric) * cohens_d(a, b) * (1 - 3 / (4 * (a.n + b.n - 2) - 1)) for a, b in pairs]
     size, half = float(np.mean(sizes)), Z * sqrt(sum(_variance(a, b) for a, b in pairs)) / len(pairs)
@@ -100,7 +97,7 @@ def _variance(a: Summary, b: Summary) -> float:
 
 
 def _paired(rows: pa.Table, x: str, y: str) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
-    """Two metrics of each method, at the seeds that have both."""
+    """Two metrics of each method, over the seeds that have both."""
     of_x, of_y = (by_seed(where(rows, {"metric": metric}), ["method"]) for metric in (x, y))
     found = {}
     for key in (key for key in of_x if key in of_y):

@@ -1,4 +1,4 @@
-"""A study's rows, asked: what their names say as columns, and the values of one cell by seed."""
+"""Queries of a study's rows: names parsed into columns, and the values of one cell by seed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.nn.data.corruptions import CORRUPTIONS
+from assay.nn.names import CORRUPTIONS
 from assay.study import better
 
 Key = tuple[Any, ...]
 
 
 def recipe_and_values(method: str) -> tuple[str, dict[str, float]]:
-    """The recipe and its numeric hyper-parameters; values that are no numbers stay with the recipe.
+    """The recipe and its numeric hyper-parameters; other values stay part of the recipe's name.
 
     >>> recipe_and_values("focal@wang2021,gamma=3.0")
     ('focal@wang2021', {'gamma': 3.0})
@@ -33,9 +33,9 @@ def recipe_and_values(method: str) -> tuple[str, dict[str, float]]:
 
 
 def corruption_and_severity(split: str) -> tuple[str | None, int | None]:
-    """Of fog_3 or cifar10_c/fog_3 the kind and the severity; of test no kind, severity 0; of other shifts neither.
+    """Kind and severity of fog_3 or cifar10_c/fog_3; test has no kind and severity 0, other shifts have neither.
 
-    A kind that was read from a data set keeps its name: the same, made here, is another one.
+    A kind that is read from a data set keeps the data set's name, as it differs from the same kind made here.
 
     >>> corruption_and_severity("cifar10_c/fog_3"), corruption_and_severity("cifar10_1")
     (('cifar10_c/fog', 3), (None, None))
@@ -48,7 +48,7 @@ def corruption_and_severity(split: str) -> tuple[str | None, int | None]:
 
 
 def unfolded(rows: pa.Table) -> pa.Table:
-    """The rows with columns more: recipe, each of its numeric values by its name, corruption and severity."""
+    """The rows with more columns: recipe, each of its numeric values, corruption and severity."""
     named = _each(rows["method"], recipe_and_values)
     shifted = _each(rows["split"], corruption_and_severity)
     columns: dict[str, pa.Array] = {
@@ -64,21 +64,21 @@ def unfolded(rows: pa.Table) -> pa.Table:
 
 
 def where(rows: pa.Table, fixed: Mapping[str, Any]) -> pa.Table:
-    """Those rows that have these values in these columns; None is where there is none."""
+    """The rows with these values in these columns; None matches a missing value."""
     for column, value in fixed.items():
         rows = rows.filter(pc.is_null(rows[column]) if value is None else pc.equal(rows[column], value))
     return rows
 
 
 def apart(rows: pa.Table, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pa.Table]]:
-    """The rows of each combination of values in these columns, in the order in which they come."""
+    """The rows of each combination of values in these columns, in order of appearance."""
     for key in dict.fromkeys(zip(*(rows[column].to_pylist() for column in by), strict=True)):
         point = dict(zip(by, key, strict=True))
         yield point, where(rows, point)
 
 
 def by_seed(rows: pa.Table, by: Sequence[str]) -> dict[Key, dict[int, float]]:
-    """The values of each combination of these columns, by seed; rows must differ in nothing else."""
+    """The values of each combination of these columns, by seed; rows must not differ in other columns."""
     found: dict[Key, dict[int, float]] = defaultdict(dict)
     keys = zip(*(rows[column].to_pylist() for column in by), strict=True)
     for key, seed, value in zip(keys, rows["seed"].to_pylist(), rows["value"].to_pylist(), strict=True):
@@ -97,7 +97,7 @@ def only(rows: pa.Table, column: str) -> str:
 
 
 def higher_is_better(metric: str) -> bool:
-    """Which way a metric is better; one that is better in neither cannot be ranked."""
+    """Whether higher is better; a metric without a better direction cannot be ranked."""
     if better(metric) == "-":
         raise ValueError(f"{metric} is better neither higher nor lower")
     return better(metric) == "higher"

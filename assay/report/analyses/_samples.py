@@ -1,4 +1,4 @@
-"""Training samples one by one: how hard each still pulls, and whether the network tells early learned from late."""
+"""Training samples one by one: the norms of their gradients, and their logits by the epoch they were learned."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay._core.arrays import InputError
-from assay.metrics import Floats
+from assay._core.arrays import Floats, InputError, Labels
 from assay.predictions import Predictions
 from assay.scores import max_logit
 
@@ -30,7 +28,7 @@ class Histogram:
 def gradient_norms(norms: Mapping[str, Floats], *, n_bins: int = 40) -> list[Histogram]:
     """The norms of samples' gradients in the last layer, by method, in bins of equal ratio (mukhoti2020, fig 4 b-d).
 
-    They span many powers of ten. Those under a hundred millionth of the largest, 0 among them, are in the first bin.
+    Norms span many powers of ten. Those under a hundred millionth of the largest, including 0, are in the first bin.
     """
     largest = max(float(each.max()) for each in norms.values())
     if not 0 < largest < np.inf:
@@ -41,19 +39,19 @@ def gradient_norms(norms: Mapping[str, Floats], *, n_bins: int = 40) -> list[His
 
 
 def max_logits(
-    train: Predictions, ids: NDArray[np.int64], learned_epoch: NDArray[np.int64], epochs: int, *, n_bins: int = 30
+    train: Predictions, ids: Labels, learned_epoch: Labels, epochs: int, *, n_bins: int = 30
 ) -> list[Histogram]:
-    """The highest logit of each training sample, by the quarter of the training since which it is answered right.
+    """The highest logit of each training sample, by the quarter of the training from which its answer stays right.
 
-    wang2021, fig 5: in what order samples were learned shows in the logits of cross-entropy, and less in those of
-    regularized networks. `train` are the trained network's predictions, in eval mode, on the samples it was trained on,
-    matched by their ids; samples whose last answer was wrong are a group of their own.
+    wang2021, fig 5: the order in which samples are learned shows in the logits of cross-entropy, and less in those of
+    regularized networks. `train` are the trained network's predictions, in eval mode, on its training samples, matched
+    by ids. Samples whose last answer was wrong are a separate group.
     """
     known = dict(zip(ids.tolist(), learned_epoch.tolist(), strict=True))
     if train.ids is None or sorted(known) != sorted(map(int, train.ids)):
         raise InputError("the predictions are not those on the training samples: their ids differ")
     learned = np.array([known[int(name)] for name in train.ids])
-    logits = max_logit(train).double().cpu().numpy()
+    logits = max_logit(train)
     edges = np.histogram_bin_edges(logits, n_bins)
     ends = [-(-quarter * epochs // 4) for quarter in range(5)]
     groups = {f"epochs {a} to {b - 1}": (learned >= a) & (learned < b) for a, b in pairwise(ends)}

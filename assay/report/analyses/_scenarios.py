@@ -1,4 +1,4 @@
-"""Three classifiers, right half of the time, that are calibrated, refined, or both (singh2021, fig 1 a-c)."""
+"""Three classifiers with an accuracy of one half: calibrated, refined, or both (singh2021, fig 1 a-c)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N = 500  # right answers, and as many wrong ones
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """A constructed set of answers, and what both axes say of it."""
+    """A constructed set of answers, with its calibration and refinement."""
 
     name: str
     outcomes: Outcomes
@@ -27,9 +27,9 @@ class Scenario:
 def scenarios() -> list[Scenario]:
     """Calibrated but hardly refined, refined but hardly calibrated, and better at both than the worse of the two.
 
-    The paper draws its samples but does not print them. Here the confidence of right answers is spread like a beta
-    distribution, and that of wrong ones like its mirror image; the two parameters of each are chosen so that ECE (15
-    bins) and AUROC round to those printed: .06 and 77.4 %, .18 and 99.46 %, .08 and 89 %.
+    The paper draws its samples but does not print them. Here the confidence of right answers has a beta distribution,
+    and that of wrong answers its mirror image. Their parameters are chosen so that ECE (15 bins) and AUROC round to
+    the printed values: .06 and 77.4 %, .18 and 99.46 %, .08 and 89 %.
     """
     return [
         _scenario("calibrated, not refined", 5.8, 4.2),
@@ -39,9 +39,8 @@ def scenarios() -> list[Scenario]:
 
 
 def _scenario(name: str, a: float, b: float) -> Scenario:
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
-    right = beta.ppf((np.arange(N) + 0.5) / N, a, b)
+    right = betaincinv(a, b, (np.arange(N) + 0.5) / N)
     outcomes = Outcomes.from_scores(np.concatenate([right, 1 - right]), np.arange(2 * N) < N)
-    ece, auroc = metrics.ece(metrics.equal_width(outcomes)), metrics.auroc(metrics.ranking(outcomes))
-    return Scenario(name, outcomes, densities(outcomes, 20), ece, auroc)
+    return Scenario(name, outcomes, densities(outcomes, 20), metrics.ece(outcomes), metrics.auroc(outcomes))

@@ -1,4 +1,4 @@
-"""A metric against what was varied: a coefficient, the size of a split, the severity of a shift."""
+"""A metric against a varied quantity: a coefficient, the size of a split, the severity of a shift."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.metrics import Floats
+from assay._core.arrays import Floats
 from assay.report.analyses._rows import Key, by_seed, higher_is_better, only
 from assay.report.statistics import Line, line
 from assay.study import within_sem
@@ -19,7 +19,7 @@ Curves = dict[Key, dict[float, list[float]]]  # by line and x, the seeds' values
 
 
 def lines(rows: pa.Table, *, over: str, by: Sequence[str]) -> list[Line]:
-    """The rows' metric against the numbers in column `over`, one line for each combination of the columns `by`.
+    """The metric of the rows against the numbers in column `over`, one line for each combination of columns `by`.
 
     `unfolded` rows have coefficients as columns: over="gamma", by=["data"] is wang2021's fig 1 c, over="held_out" its
     fig 3. Rows without a number there are left out.
@@ -28,9 +28,9 @@ def lines(rows: pa.Table, *, over: str, by: Sequence[str]) -> list[Line]:
 
 
 def best_coefficients(rows: pa.Table, coefficient: str) -> list[Line]:
-    """At each size of the training set the coefficient whose mean over seeds is best, one line a recipe.
+    """The coefficient of the best mean over seeds at each size of the training set, one line a recipe.
 
-    wang2021, fig 1 d. It is chosen, as there, by the very values that it is shown for, so on the test set.
+    wang2021, fig 1 d. As there, it is chosen by the very values that are shown, so on the test set.
     """
     choose = max if higher_is_better(only(rows, "metric")) else min
     best: dict[str, dict[float, list[float]]] = defaultdict(dict)
@@ -43,9 +43,9 @@ def best_coefficients(rows: pa.Table, coefficient: str) -> list[Line]:
 
 
 def severities(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
-    """The metric against the severity of corruptions, mean over their kinds, with its spread over seeds; 0 is no shift.
+    """The metric against the severity of corruptions, mean over kinds, with its spread over seeds; 0 is no shift.
 
-    Only kinds that come at every severity count, so that severities differ in nothing else.
+    Only kinds that exist at every severity count, so that severities are comparable.
     """
     keys = [*by, "severity", "seed"]
     means = _at_every_severity(rows).group_by([*keys, "metric"], use_threads=False).aggregate([("value", "mean")])
@@ -53,11 +53,11 @@ def severities(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
 
 
 def severities_within(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
-    """The same, with an error for comparing the lines: that of their interaction with the kind of corruption.
+    """The same, with an error for comparing lines: that of their interaction with the kind of corruption.
 
-    karandikar2021, fig 2: the SEM without what kinds of corruption differ by (Masson & Loftus 2003). Kinds are the
-    subjects, each with its mean over seeds, and lines the conditions, so at one severity all have the same error. It is
-    nan where there is one line or one kind, as without a shift.
+    karandikar2021, fig 2: the SEM within kinds of corruption (Masson & Loftus 2003). Kinds are the subjects, each with
+    its mean over seeds, and lines are the conditions, so all lines have the same error at one severity. It is nan if
+    there is one line or one kind, as without a shift.
     """
     found: dict[float, dict[Key, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (*key, severity, _), seeds in by_seed(_at_every_severity(rows), [*by, "severity", "corruption"]).items():
@@ -77,7 +77,7 @@ def _curves(rows: pa.Table, over: str, by: Sequence[str]) -> Curves:
 
 
 def _at_every_severity(rows: pa.Table) -> pa.Table:
-    """Rows of test and of corruptions, of these only kinds that are there at every severity that is."""
+    """Rows of test and of the corruptions that exist at every severity."""
     pairs = set(zip(rows["corruption"].to_pylist(), rows["severity"].to_pylist(), strict=True))
     shifted = [(kind, severity) for kind, severity in pairs if kind is not None]
     all_of = len({severity for _, severity in shifted})

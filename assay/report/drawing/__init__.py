@@ -1,4 +1,4 @@
-"""Everything that a study's results support, drawn and saved."""
+"""All figures that a study's results support, drawn and saved."""
 
 from assay.report.drawing._study import draw_study
 

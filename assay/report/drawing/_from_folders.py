@@ -1,16 +1,15 @@
-"""Figures of what runs leave in their folders: histories, training samples, predictions."""
+"""Figures from the folders of runs: histories, training samples, predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay import files, metrics
-from assay.metrics import Floats
+from assay._core.arrays import Array, Floats
 from assay.predictions import Predictions
 from assay.report import analyses, figures, statistics
 from assay.report.drawing._results import Results, entitle, one_legend, panels, root_scale, same_looks
@@ -29,7 +28,7 @@ PER_EPOCH = {
 
 
 def epochs(results: Results) -> Drawn:
-    """What the histories hold, epoch by epoch, with the spread over seeds."""
+    """Figures of the histories, epoch by epoch, with the spread over seeds."""
     for point, methods in results.folders():
         histories = {name: list(map(analyses.history, seeds.values())) for name, seeds in methods.items()}
         wanted = {
@@ -47,7 +46,7 @@ def epochs(results: Results) -> Drawn:
 
 
 def gradient_norms(results: Results) -> Drawn:
-    """Histograms of the norms of samples' gradients, one panel an epoch, one outline a method, of all its seeds."""
+    """Histograms of the norms of samples' gradients, one panel an epoch, one outline a method over all seeds."""
     for point, methods in results.folders():
         columns = {name: list(map(analyses.sample_columns, seeds.values())) for name, seeds in methods.items()}
         there = {key for seeds in columns.values() for each in seeds for key in each if key.startswith(NORM)}
@@ -74,7 +73,7 @@ def train_reliability(results: Results) -> Drawn:
 
 
 def max_logits(results: Results) -> Drawn:
-    """The highest logits of training samples by the epoch they were learned, of one seed, where it predicts them."""
+    """The highest logits of training samples by the epoch they were learned, of one seed, if it predicted them."""
     for point, methods in results.folders_of_one_seed():
         found = {name: histograms for name, folder in methods.items() if (histograms := _max_logits(folder))}
         if found:
@@ -105,8 +104,8 @@ def predictions(results: Results) -> Drawn:
             yield f"densities {point}", figure
 
 
-def _norms(columns: dict[str, list[dict[str, NDArray[Any]]]], key: str) -> dict[str, Floats]:
-    """The norms of each method that has some, without those of a run that diverged."""
+def _norms(columns: dict[str, list[dict[str, Array]]], key: str) -> dict[str, Floats]:
+    """The norms of each method that has some, without those of diverged runs."""
     found = {}
     for name, seeds in columns.items():
         finite = [each[key][np.isfinite(each[key])] for each in seeds if key in each]

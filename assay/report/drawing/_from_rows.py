@@ -1,4 +1,4 @@
-"""Figures of a study's rows: methods against each other, and against what was varied."""
+"""Figures from a study's rows: methods compared, and metrics against varied quantities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AXES = ("n_train", "learning_rate", "weight_decay")
 
 
 def maps(results: Results) -> Drawn:
-    """Calibration and refinement at once."""
+    """Calibration against refinement."""
     x, y = results.first("calibration"), results.first("refinement")
     for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
         if methods := analyses.both_axes(rows, calibration=x, refinement=y):
@@ -54,7 +54,7 @@ def uncertainties(results: Results) -> Drawn:
 
 
 def right_and_wrong(results: Results) -> Drawn:
-    """What calibration does to right answers, and to their distance from wrong ones."""
+    """Calibration of right and of wrong answers, and the gap between their confidences."""
     for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
         if by_metric(rows, OF_RIGHT_AND_WRONG):
             there = by_metric(rows, [results.first("calibration"), *OF_RIGHT_AND_WRONG])
@@ -65,7 +65,7 @@ def right_and_wrong(results: Results) -> Drawn:
 
 
 def effects(results: Results) -> Drawn:
-    """Every method against its primary loss, or else the baseline, one panel a calibrator."""
+    """Effect of every method against its primary loss, or the baseline, one panel a calibrator."""
     test = results.at({"split": "test"})
     against = _against(results, test["method"].unique().to_pylist())
     for metric in results.shown:
@@ -76,7 +76,7 @@ def effects(results: Results) -> Drawn:
 
 
 def pooled_effects(results: Results) -> Drawn:
-    """Every secondary loss over all data sets, networks and primaries."""
+    """Effect of every secondary loss over all data sets, networks and primary losses."""
     metric = results.first("calibration")
     test = results.at({"split": "test", "metric": metric})
     found = {each["calibrator"]: _pooled(rows, metric) for each, rows in apart(test, ["calibrator"])}
@@ -95,7 +95,7 @@ def coefficients(results: Results) -> Drawn:
 
 
 def best_coefficients(results: Results) -> Drawn:
-    """The best of each coefficient that varies, against the size of the training set; alone in its recipe."""
+    """The best value of each coefficient that varies alone in its recipe, against the size of the training set."""
     metric = results.first("calibration")
     test = results.at({"split": "test", "calibrator": UNCHANGED, "metric": metric})
     for point, rows in apart(test, [name for name in POINT if name != "n_train"]):
@@ -122,7 +122,7 @@ def axes_that_vary(results: Results) -> Drawn:
 
 
 def held_out_sizes(results: Results) -> Drawn:
-    """Calibration against the number of samples that a calibrator was given, one panel a calibrator."""
+    """Calibration against the number of samples that a calibrator is fitted on, one panel a calibrator."""
     metric = results.first("calibration")
     of_metric = where(results.rows, {"split": "test", "score": PLAIN, "metric": metric})
     for point, rows in apart(of_metric, POINT):
@@ -165,9 +165,9 @@ def calibrators_under_shift(results: Results) -> Drawn:
 
 
 def _corrupted(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """At each point the corruptions that were made here, and apart from them those of each data set that has them.
+    """The corruptions made here at each point, and separately those read from each data set.
 
-    Both come with the rows without a shift.
+    Both include the rows without a shift.
     """
     for point, some in apart(rows, POINT):
         places: dict[str, list[str]] = {}
@@ -180,7 +180,7 @@ def _corrupted(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _sweeps(results: Results, rows: pa.Table, over: str, by: list[str], heading: str) -> Figure:
-    """The study's metrics, and the temperature if it has that, against a column."""
+    """The study's metrics, and its temperature if there is one, against a column."""
     there = by_metric(rows, [*results.shown, TEMPERATURE])
     figure, axes = panels(len(there), heading)
     found = same_looks([analyses.lines(some, over=over, by=by) for some in there.values()])
@@ -190,7 +190,7 @@ def _sweeps(results: Results, rows: pa.Table, over: str, by: list[str], heading:
 
 
 def _against(results: Results, methods: list[str]) -> dict[str, str]:
-    """What each method is compared with."""
+    """The method that each method is compared with."""
     found = {}
     for method in methods:
         secondary = analyses.secondary_and_primary(method)
@@ -201,7 +201,7 @@ def _against(results: Results, methods: list[str]) -> dict[str, str]:
 
 
 def _of_recipe(recipe: str, methods: Iterable[str]) -> str | None:
-    """The method of that recipe, with whatever values it was tuned to; None where there are several or none."""
+    """The method of that recipe, with any values; None if there are several or none."""
     found = [method for method in methods if recipe_and_values(method)[0] == recipe]
     return found[0] if len(found) == 1 else None
 
@@ -230,7 +230,7 @@ def _effects(name: str, heading: str, found: dict[str, list[Effect]]) -> Drawn:
 
 
 def _varied(rows: pa.Table) -> list[tuple[str, str, pa.Table]]:
-    """(recipe, coefficient, its rows) where a coefficient of a recipe has several values."""
+    """(recipe, coefficient, its rows) for each coefficient of a recipe that has several values."""
     coefficients = {key for method in rows["method"].unique().to_pylist() for key in recipe_and_values(method)[1]}
     return [
         (each["recipe"], coefficient, some)

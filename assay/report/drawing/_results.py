@@ -1,4 +1,4 @@
-"""A study's results in the parts that figures are made of, and the panels to draw them on."""
+"""The results of a study as figures need them, and panels to draw them on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOT_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What is there of a study."""
+    """The results of a study."""
 
     study: Study
     runs: Sequence[Run]
@@ -43,22 +43,22 @@ class Results:
 
     @property
     def shown(self) -> list[str]:
-        """The first metric of calibration and the first of refinement, and the accuracy, if the study has them."""
+        """The first metric of calibration, the first of refinement, and accuracy, if the study has them."""
         keys = (self.first("calibration"), self.first("refinement"), "accuracy")
         return [key for key in keys if key in self.study.metrics]
 
     def first(self, axis: str) -> str:
-        """The first of the study's metrics on that axis; nothing if it has none."""
+        """The first of the study's metrics on that axis; empty if it has none."""
         return next((key for key in self.study.metrics if key in METRICS and METRICS[key].axis == axis), "")
 
     def at(self, fixed: dict[str, Any]) -> pa.Table:
-        """Rows of the usual score, calibrated on all that is held out."""
+        """Rows of the usual score, calibrated on all held-out samples."""
         rows = where(self.rows, {"score": PLAIN, **fixed})
         most = [where(some, {"held_out": pc.max(some["held_out"]).as_py()}) for _, some in apart(rows, ["data"])]
         return pa.concat_tables(most) if most else rows
 
     def folders(self) -> Iterator[tuple[str, dict[str, dict[int, Path]]]]:
-        """Where finished runs are, at each point by method and seed."""
+        """The folders of finished runs, at each point by method and seed."""
         points: dict[str, dict[str, dict[int, Path]]] = {}
         for run in self.runs:
             folder = self.root / run.folder
@@ -68,14 +68,14 @@ class Results:
         yield from points.items()
 
     def folders_of_one_seed(self) -> Iterator[tuple[str, dict[str, Path]]]:
-        """The same for the first seed that most methods have, which the point then tells; the others are left out."""
+        """The same for the first seed that most methods have, which is added to the point; others are left out."""
         for point, methods in self.folders():
             [(seed, _)] = Counter(seed for folders in methods.values() for seed in folders).most_common(1)
             yield f"{point}, seed {seed}", {name: each[seed] for name, each in methods.items() if seed in each}
 
 
 def by_metric(rows: pa.Table, keys: Sequence[str]) -> dict[str, pa.Table]:
-    """The rows of each metric that has some."""
+    """The rows of each of these metrics that the rows have."""
     return {key: some for key in keys if (some := where(rows, {"metric": key})).num_rows}
 
 
@@ -85,13 +85,13 @@ def numbers(rows: pa.Table, column: str) -> list[float]:
 
 
 def title(point: dict[str, Any]) -> str:
-    """Data and network, and what else is given."""
+    """Data, network, and the other given axes."""
     rest = [f"{name} {value}" for name, value in point.items() if name not in POINT[:2] and value is not None]
     return ", ".join([*(str(point[name]) for name in POINT[:2] if name in point), *rest])
 
 
 def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[Axes]]:
-    """A figure of n panels, three abreast; a single one is larger."""
+    """A figure of n panels, three in a row; a single one is larger."""
     from matplotlib.figure import Figure
 
     width, height = (6.0, max(height, 4.5)) if n == 1 else (4.2, height)
@@ -106,14 +106,14 @@ def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[A
 
 
 def same_looks(panels: Sequence[list[Line]]) -> list[list[Line]]:
-    """Each panel's lines in the order of all, empty where it has none, so that a name looks the same in all."""
+    """The lines of each panel in a common order, empty if a panel has none, so that a name looks the same in all."""
     names = list(dict.fromkeys(line.name for lines in panels for line in lines))
     found = [{line.name: line for line in lines} for lines in panels]
     return [[lines.get(name, Line(name, (), (), ())) for name in names] for lines in found]
 
 
 def one_legend(figure: Figure, axes: Sequence[Axes]) -> Figure:
-    """The legends of all panels in one, underneath."""
+    """One legend for all panels, below them."""
     handles: dict[str, Artist] = {}
     for ax in axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -126,7 +126,7 @@ def one_legend(figure: Figure, axes: Sequence[Axes]) -> Figure:
 
 
 def entitle(ax: Axes, text: str) -> Axes:
-    """Say what a panel shows, with what its legend has over it, which is not in the legend of all."""
+    """Title a panel with its text and the title of its legend, which the common legend does not have."""
     own = ax.get_legend()
     more = own.get_title().get_text() if own is not None else ""
     ax.set_title("\n".join(part for part in (text, more) if part), loc="left", fontsize="medium")
@@ -134,7 +134,7 @@ def entitle(ax: Axes, text: str) -> Axes:
 
 
 def spread_out(ax: Axes, x: Sequence[float]) -> Axes:
-    """A logarithmic axis where numbers are of different sizes, with ticks at the numbers themselves."""
+    """Ticks at the numbers themselves, on a logarithmic axis if they span a factor of ten."""
     if min(x) > 0 and max(x) >= 10 * min(x):
         ax.set_xscale("log")
     ax.set_xticks(list(x), [f"{value:g}" for value in x], minor=False)
@@ -143,7 +143,7 @@ def spread_out(ax: Axes, x: Sequence[float]) -> Axes:
 
 
 def root_scale(ax: Axes) -> Axes:
-    """Heights by their square root, up and down, so that few wrong answers are seen beside many right ones."""
+    """A square-root scale upward and downward, so that few wrong answers are visible beside many right ones."""
     from matplotlib.ticker import FixedLocator
 
     shown = ax.yaxis.get_major_formatter()

@@ -1,4 +1,4 @@
-"""Every figure of a study, and nothing for what is not there."""
+"""Every figure that a study's results allow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from assay.files import replacing
+from assay._core.lookup import needs
+from assay._core.writing import replacing
 from assay.report.analyses import unfolded
 from assay.report.drawing import _from_folders, _from_rows
 from assay.report.drawing._results import Results
@@ -37,12 +38,13 @@ FIGURES = (
 def draw_study(
     study: Study, runs: Sequence[Run], root: Path, rows: pa.Table, to: Path, form: str = "svg"
 ) -> list[Path]:
-    """Draw into the folder `to` what runs under `root` and their rows support, and say which files there are now.
+    """Draw all figures of the runs under `root` and their rows into the folder `to`, and return the files.
 
-    Metrics are the study's: its first of calibration, its first of refinement, and accuracy. Rows are those of the
-    usual score, on the test set but where the shift is what varies. Of predictions one seed is shown, which
-    their figures name: the first that most methods have.
+    Metrics are the study's first of calibration, its first of refinement, and accuracy. Rows are those of the usual
+    score, on the test set unless the shift varies. Figures of predictions show one seed, which their titles name: the
+    first that most methods have.
     """
+    needs("matplotlib")
     to.mkdir(parents=True, exist_ok=True)
     results = Results(study, runs, root, unfolded(rows))
     written = []

@@ -1,7 +1,7 @@
-"""Pictures for papers: each takes a computed statistic and a matplotlib `ax`, draws, and returns the `ax`.
+"""Figures for papers: each function takes a statistic and a matplotlib `ax`, draws, and returns the `ax`.
 
-No global style is changed, so they fit into any figure and any style sheet; lines and markers differ besides their
-colors, so they are legible in grey. Statistics come from `assay.metrics`, `assay.report.statistics` and
+They change no global style, so they fit into any figure and any style sheet. Lines and markers differ as well as
+colors, so figures are legible in grey. Statistics come from `assay.metrics`, `assay.report.statistics` and
 `assay.report.analyses`:
 
     from matplotlib import pyplot

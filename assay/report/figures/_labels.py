@@ -1,4 +1,4 @@
-"""Names beside points, each where it covers least of the others."""
+"""Names beside points, each placed where it covers least of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACES = [(side * 7.0, height) for height in (6.0, -8.0, 0.0, 18.0, -20.0, 30.0,
 
 
 def name_points(points: Mapping[str, tuple[float, float]], ax: Axes) -> None:
-    """Write names at the points they belong to; the limits of the axes must be those that stay."""
+    """Write the name of each point beside it; the limits of the axes must be final."""
     from matplotlib.transforms import Bbox
 
     shown = {name: point for name, point in points.items() if all(map(isfinite, point))}
@@ -31,13 +31,13 @@ def name_points(points: Mapping[str, tuple[float, float]], ax: Axes) -> None:
 
 
 def _put(text: Annotation, place: tuple[float, float]) -> Bbox:
-    """Move the text, and say what it then covers."""
+    """Move the text, and return the box that it covers."""
     text.set(position=place, ha="left" if place[0] > 0 else "right")
     return text.get_window_extent()
 
 
 def _covered(box: Bbox, taken: Sequence[Bbox], whole: Bbox) -> float:
-    """How much of what is taken is under a box, and how much of the box is outside of the whole."""
+    """How much a box overlaps the boxes that are taken, and how much of it is outside of the whole."""
     return sum(_common(box, other) for other in taken) + box.width * box.height - _common(box, whole)
 
 

@@ -1,4 +1,4 @@
-"""Families of curves over something that was varied: the epoch, a coefficient, the severity of a shift."""
+"""Families of curves over a varied quantity: the epoch, a coefficient, the severity of a shift."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def curves(lines: Sequence[Line], ax: Axes, *, over: str, metric: str) -> Axes:
-    """A metric, or what else is named, as a function, with its spread as a band, the fainter the more there are."""
+    """A metric or another quantity as a function, with its spread as a band; bands are fainter if there are more."""
     for index, line in enumerate(lines):
         style, mean, spread = look(index), np.array(line.mean), np.array(line.spread)
         ax.plot(line.x, mean, color=style.color, ls=style.line, lw=1.6, label=line.name)
@@ -34,7 +34,7 @@ def epochs(lines: Sequence[Line], ax: Axes, *, metric: str) -> Axes:
 
 
 def sweep(lines: Sequence[Line], ax: Axes, *, varied: str, metric: str) -> Axes:
-    """A metric at each value tried of a coefficient, or at each severity of a shift, with its spread over seeds."""
+    """A metric at each value of a coefficient, or at each severity of a shift, with its spread over seeds."""
     for index, line in enumerate(lines):
         style = look(index)
         shape = f"{style.marker}{style.line}"

@@ -1,4 +1,4 @@
-"""Methods against each other: on both axes at once, and by the size of their effect."""
+"""Methods compared: on both axes at once, and by effect size."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def calibration_refinement(
     methods: Sequence[Method], ax: Axes, *, calibration: str = "ece", refinement: str = "auroc"
 ) -> Axes:
-    """Calibrated is not yet trustworthy: one point a method, its seeds faint around it, bars of a standard deviation.
+    """Calibration against refinement: one point a method, its seeds faint around it, bars of a standard deviation.
 
-    Both axes are named by the key of a metric, the first also by `ece_excess`; the better is always up and to the left.
+    `calibration` and `refinement` are keys of metrics, the first may be `ece_excess`. Better is up and to the left.
     """
     if METRICS[refinement].better == "lower":
         ax.invert_yaxis()
@@ -57,7 +57,7 @@ def dots(found: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
 
 
 def effects(found: Sequence[Effect], ax: Axes) -> Axes:
-    """Effect sizes with their intervals, filled where 0 is outside; the shaded strip is what counts as small (.2)."""
+    """Effect sizes with their intervals, filled if 0 is outside; the shaded strip marks small effects (up to .2)."""
     place = np.arange(len(found))[::-1]
     ax.axvspan(-0.2, 0.2, color=PALE, alpha=0.6, lw=0)
     ax.axvline(0, color=GREY, lw=1)

@@ -1,4 +1,4 @@
-"""Does the confidence tell right answers from wrong ones?"""
+"""How well the confidence separates right from wrong answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def risk_coverage(found: dict[str, Selective], ax: Axes, *, threshold: Threshold | None = None) -> Axes:
-    """Errors among the accepted as more is accepted, one line a model, down to the best order of the first's answers.
+    """Risk against coverage, one line a model, with the perfect ranking of the first model's answers.
 
-    A chosen `threshold` is marked with what it promises.
+    A chosen `threshold` is marked with its guarantee.
     """
     first = next(iter(found.values()))
     ax.plot(first.coverage, first.optimal, color=GREY, lw=1, ls=(0, (4, 3)), label="perfect ranking")
@@ -40,7 +40,7 @@ def risk_coverage(found: dict[str, Selective], ax: Axes, *, threshold: Threshold
 
 
 def roc(found: dict[str, Rates], ax: Axes) -> Axes:
-    """Right answers accepted against errors accepted, one line a model."""
+    """Share of right answers accepted against share of errors accepted, one line a model."""
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)))
     for index, (name, curve) in enumerate(found.items()):
         style, label = look(index), f"{name}, AUROC {curve.auroc:.1%}"
@@ -52,7 +52,7 @@ def roc(found: dict[str, Rates], ax: Axes) -> Axes:
 
 
 def precision_recall(found: dict[str, PrecisionRecall], ax: Axes) -> Axes:
-    """Precision against recall of right answers, or of errors, one line a model; dotted, what chance would reach."""
+    """Precision against recall of right answers, or of errors, one line a model; dotted lines show chance."""
     for index, (name, curve) in enumerate(found.items()):
         style, label = look(index), f"{name}, AUPR {curve.average:.1%}"
         ax.plot(curve.recall, curve.precision, color=style.color, ls=style.line, lw=1.8, label=label)
@@ -65,7 +65,7 @@ def precision_recall(found: dict[str, PrecisionRecall], ax: Axes) -> Axes:
 
 
 def densities(found: Densities, ax: Axes) -> Axes:
-    """The confidence of right answers upward, of wrong ones downward."""
+    """Histogram of the confidence: right answers upward, wrong answers downward."""
     from matplotlib.ticker import FuncFormatter
 
     ax.stairs(found.right, found.edges, fill=True, color=BLUE, alpha=0.75, label=f"right, {found.right.sum():.1%}")

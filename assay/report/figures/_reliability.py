@@ -1,4 +1,4 @@
-"""Does what was said with 80 % confidence come true 80 % of the time?"""
+"""Reliability diagrams: accuracy against confidence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay import metrics
+from assay._core.arrays import Floats
 from assay.report.figures._style import BLUE, GREY, INK, PALE, VERMILLION, per_cent, plain
 from assay.report.statistics import FEW, Classwise, Reliability, SmoothReliability
 
@@ -17,9 +18,9 @@ SHELF = 0.12  # height of the histogram under the diagram
 
 
 def reliability(found: Reliability, ax: Axes) -> Axes:
-    """Bars of accuracy, darker where there are more samples; the gap to the confidence, and what noise allows it to be.
+    """Bars of accuracy, darker in bins of more samples, the gap to the confidence, and the gap that noise allows.
 
-    Bins of few samples are hatched. Underneath, the share of samples in each bin.
+    Bins of few samples are hatched. A histogram below shows the share of samples in each bin.
     """
     bins, some = found.bins, found.bins.count > 0
     left, width = found.lower[some], (bins.upper - found.lower)[some]
@@ -52,7 +53,7 @@ def reliability(found: Reliability, ax: Axes) -> Axes:
 
 
 def smooth_reliability(found: SmoothReliability, ax: Axes) -> Axes:
-    """Accuracy as a line, wider where there are more samples, against the band of a calibrated model."""
+    """Accuracy as a line, wider where there are more samples, and the band of a calibrated model."""
     from matplotlib.collections import LineCollection
 
     ax.fill_between(found.confidence, found.low, found.high, color=PALE, lw=0, label="if calibrated, 95 %")
@@ -67,7 +68,7 @@ def smooth_reliability(found: SmoothReliability, ax: Axes) -> Axes:
 
 
 def classwise(found: Classwise, ax: Axes) -> Axes:
-    """Calibration error of each class against the rest, the worst first; up where it is expected too often."""
+    """Calibration error of each class against the rest, the worst first; ▲ if it is expected too often."""
     order = np.argsort(-found.ece, kind="stable")
     place = np.arange(len(order))
     ax.vlines(place, 0, found.ece[order], color=PALE, lw=1)
@@ -85,7 +86,7 @@ def classwise(found: Classwise, ax: Axes) -> Axes:
     return plain(ax)
 
 
-def _tints(depth: metrics.Floats) -> list[tuple[float, float, float]]:
+def _tints(depth: Floats) -> list[tuple[float, float, float]]:
     """The blue of the bars, from white at 0 to full at 1."""
     from matplotlib.colors import to_rgb
 
@@ -105,8 +106,8 @@ def _square(ax: Axes) -> None:
     plain(ax)
 
 
-def _histogram(ax: Axes, middle: metrics.Floats, width: metrics.Floats, weight: metrics.Floats) -> None:
-    """On a shelf of its own, under the diagram."""
+def _histogram(ax: Axes, middle: Floats, width: Floats, weight: Floats) -> None:
+    """A histogram below the diagram."""
     shelf = ax.inset_axes((0, -SHELF - 0.02, 1, SHELF), sharex=ax)
     shelf.bar(middle, weight, width * 0.86, color=INK, alpha=0.7)
     shelf.set(ylim=(weight.max(), 0), yticks=[], xlabel="confidence")

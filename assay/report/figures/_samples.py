@@ -1,4 +1,4 @@
-"""How a quantity of samples is spread, in several groups at once."""
+"""Histograms of a quantity of samples, several groups in one figure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def histograms(found: Sequence[Histogram], ax: Axes, *, of: str) -> Axes:
-    """One outline a group, of the share of its own samples; on a logarithmic axis where bins are of equal ratio.
+    """One outline a group, of the share of its own samples; on a logarithmic axis if bins have equal ratios.
 
-    Groups of few samples would show little but noise: if others are there, only the legend tells of them.
+    Groups of few samples show little but noise: if there are larger ones, the small ones are only in the legend.
     """
     many = [each for each in found if each.n >= FEW] or found
     for index, each in enumerate(many):
@@ -38,7 +38,7 @@ def histograms(found: Sequence[Histogram], ax: Axes, *, of: str) -> Axes:
 
 
 def scenario(found: Scenario, ax: Axes) -> Axes:
-    """The densities of a constructed classifier, with what both axes say of it."""
+    """The densities of a constructed classifier, titled with its ECE and AUROC."""
     densities(found.densities, ax)
     ax.set_title(f"{found.name}\nECE {found.ece:.2f}, AUROC {found.auroc:.1%}", loc="left", fontsize="medium")
     return ax

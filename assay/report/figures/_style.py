@@ -1,4 +1,4 @@
-"""Colors that the color-blind tell apart (Okabe & Ito 2008), with a line and a marker for each; axes in per cent."""
+"""Colors for the color-blind (Okabe & Ito 2008), each with a line and a marker; axes in the unit of a metric."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.metrics import METRICS
-from assay.report.terminal import ARROWS, PLAIN
+from assay.report.terminal import ARROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ LineStyle = Literal["-", "--", "-.", ":"]
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 INK, GREY, PALE = "#222222", "#7F7F7F", "#D9D9D9"
 EXCESS = "ece_excess"  # ECE minus its noise floor
-SHARES = (EXCESS, "optimal_ece", "true_class", "true_class_correct", "true_class_wrong")  # that are no metrics
+SHARES = (EXCESS, "optimal_ece", "true_class", "true_class_correct", "true_class_wrong")  # figures in per cent
 NAMES = {
     EXCESS: "ECE above its noise floor",
     "optimal_ece": "ECE at the best temperature",
@@ -29,18 +29,7 @@ NAMES = {
     "true_class_correct": "p(true class) of right answers",
     "true_class_wrong": "p(true class) of wrong answers",
     "weight_norm": "weight norm of the last layer",
-    "ece_correct": "ECE of right answers",
-    "ece_wrong": "ECE of wrong answers",
-    "ece_l2_mass": "ECE (equal mass, l2)",
-    "ada_ece": "AdaECE",
-    "debiased_ece": "debiased ECE",
-    "classwise_ece": "classwise ECE",
-    "smooth_ece": "smECE",
-    "e_aurc": "E-AURC",
-    "fpr95": "FPR95",
-    "aupr_error": "AUPR-error",
-    "aupr_success": "AUPR-success",
-    **{key: key.upper() for key in ("ece", "mce", "nll", "auroc", "aurc", "augrc", "mmce")},
+    **{key: metric.title for key, metric in METRICS.items()},
 }
 
 
@@ -63,7 +52,7 @@ LOOKS = (
 
 
 def look(index: int) -> Look:
-    """Color, line and marker of the nth member of a family; the colors come round again with other lines."""
+    """Color, line and marker of the nth member of a family; colors repeat with other lines."""
     turn, place = divmod(index, len(LOOKS))
     return Look(LOOKS[place].color, LOOKS[(place + turn) % len(LOOKS)].line, LOOKS[(place + turn) % len(LOOKS)].marker)
 
@@ -76,16 +65,22 @@ def plain(ax: Axes) -> Axes:
 
 def per_cent(ax: Axes, *which: Which) -> None:
     """Ticks of a share, in per cent."""
+    for axis in which:
+        _ticks(ax, axis, 100, "%")
+
+
+def _ticks(ax: Axes, which: Which, factor: float, sign: str) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    for axis in which:
-        (ax.xaxis if axis == "x" else ax.yaxis).set_major_formatter(PercentFormatter(1.0))
+    (ax.xaxis if which == "x" else ax.yaxis).set_major_formatter(PercentFormatter(100 / factor, symbol=sign))
 
 
 def metric_axis(ax: Axes, which: Which, key: str) -> None:
-    """Label and ticks of a metric; of what is no metric, its name as it stands."""
+    """Label and ticks of a metric or of another figure."""
     arrow = ARROWS[METRICS[key].better].strip() if key in METRICS else ""
     label = f"{NAMES.get(key, key.replace('_', ' '))} {arrow}".strip()
     ax.set(**{f"{which}label": label})
-    if key in SHARES or (key in METRICS and key not in PLAIN):
+    if key in SHARES:
         per_cent(ax, which)
+    elif key in METRICS and METRICS[key].unit.sign:
+        _ticks(ax, which, METRICS[key].unit.factor, METRICS[key].unit.sign)

@@ -1,4 +1,4 @@
-"""The histories of a study's runs as curves: mean and spread over seeds, thinned to what a page can hold."""
+"""The histories of a study's runs as curves: mean and spread over seeds, thinned to fit on a page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from assay.metrics import METRICS
 from assay.report.analyses import History, history, per_epoch
 from assay.report.page._content import Content, short
-from assay.report.tables import heading, scale
+from assay.report.tables import heading, unit
 
-SIGNS, CELL, POINT = 3_000_000, 85, 13  # for all tables and curves of a page; of these for a cell, and for a point
+SIGNS, CELL, POINT = 3_000_000, 85, 13  # characters for all tables and curves of a page, for a cell, and for a point
 FEWEST, MOST = 16, 100  # epochs of a curve
 SPLITS = ("held_out_", "test_", "train_")
 FIRST = (
@@ -24,15 +24,15 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Room:
-    """Which figures, and how many epochs of each curve, a page holds."""
+    """The figures, and the number of epochs of each curve, that fit on a page."""
 
     figures: tuple[str, ...]
     epochs: int
-    left_out: int = 0  # figures that there was no room for
+    left_out: int = 0  # figures that do not fit
 
 
 def room(cells: int, curves: int, folders: Sequence[Path]) -> Room:
-    """What so many cells of tables leave to so many curves of each figure; the most looked at figures come first."""
+    """The room that so many table cells leave for so many curves of each figure; the most used figures come first."""
     points = (SIGNS - CELL * cells) // POINT
     found = next((rows[-1] for rows in map(_rows, folders) if rows), {})
     names = sorted(set(found) - {"epoch"}, key=lambda name: (*(name != first for first in FIRST), name))
@@ -42,12 +42,12 @@ def room(cells: int, curves: int, folders: Sequence[Path]) -> Room:
 
 
 def curves(folders: Mapping[str, Sequence[Path]], room: Room) -> list[Content]:
-    """One a method: its epochs and, by figure, mean and spread at each; `folders` has each method's seeds."""
+    """One entry a method: its epochs and, by figure, mean and spread at each; `folders` has each method's seeds."""
     histories = {method: _thinned([_rows(folder) for folder in seeds], room) for method, seeds in folders.items()}
     found: dict[str, Content] = {}
     for figure in room.figures:
         for line in per_epoch(histories, figure):
-            factor = scale(_metric(figure)) if _metric(figure) in METRICS else 1.0
+            factor = unit(_metric(figure)).factor
             epochs = sorted({row["epoch"] for rows in histories[line.name] for row in rows})
             at = dict(zip(line.x, zip(line.mean, line.spread, strict=True), strict=True))
             mean, spread = zip(*(at.get(epoch, (np.nan, np.nan)) for epoch in epochs), strict=True)
@@ -57,7 +57,7 @@ def curves(folders: Mapping[str, Sequence[Path]], room: Room) -> list[Content]:
 
 
 def title(figure: str) -> str:
-    """Its name, with unit and arrow if it is one of a metric: held_out_ece % ↓."""
+    """The name of a figure, with unit and arrow if it is of a metric: held_out_ece % ↓."""
     metric = _metric(figure)
     return figure.removesuffix(metric) + heading(metric) if metric in METRICS else figure
 
@@ -73,7 +73,7 @@ def _rows(folder: Path) -> History:
 
 
 def _thinned(seeds: list[History], room: Room) -> list[History]:
-    """The same epochs of every seed, evenly, both ends among them."""
+    """The same epochs of every seed, evenly spaced, including both ends."""
     last = max((row["epoch"] for rows in seeds for row in rows), default=0.0)
     kept = set(np.linspace(0, last, room.epochs).round().tolist())
     return [[row for row in rows if row["epoch"] in kept] for rows in seeds]

@@ -1,4 +1,4 @@
-"""The pages: what is computed becomes data of a template, and nothing from a file becomes markup."""
+"""Pages: results become the data of a template, never its markup."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from assay import __version__
+from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
-from assay.files import replacing
-from assay.metrics import ranking
+from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 from assay.report.jsons import plain
 from assay.report.page import _tables
-from assay.report.page._content import Content, curves, decisions, positive, told_apart
+from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
 
 if TYPE_CHECKING:
     from assay.study import Run, Study, Table
 
 HERE = files("assay.report.page")
-SCRIPTS = ("table.js", "charts.js", "page.js")  # what every page has
+SCRIPTS = ("table.js", "charts.js", "page.js")  # of every page
 OF = {"audit": ("audit.js",), "compare": ("compare.js",), "study": ("study_charts.js", "study.js")}
-# Inside a script element nothing may look like its end, whatever names and groups say.
+# Nothing inside a script element may look like its end, whatever names and groups contain.
 HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str, Audit], file: Path) -> None:
     """Write the audits of one or several models, both by the name of the model, as one page.
 
-    Thresholds are chosen on these very samples: what is promised holds for a model and a map fitted on others.
+    Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others.
     """
     content: Content = {
         "models": [_model(name, rows, audits[name]) for name, rows in predictions.items()],
@@ -46,8 +46,9 @@ def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str,
 
 def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Comparison, file: Path) -> None:
     """Write the comparison of two models, the second against the first, as one page."""
+    read = comparison.tables or tuple(map(Tables, predictions.values()))
     content: Content = {
-        "models": [{"name": name} | curves(rows.outcomes()) for name, rows in predictions.items()],
+        "models": [{"name": name} | curves(t) for name, t in zip(predictions, read, strict=True)],
         "n": comparison.n,
         "byIds": comparison.by_ids,
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
@@ -57,18 +58,18 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
 
 
 def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Table], file: Path) -> None:
-    """Write what a study found as one page; `tables` are of the rows of its runs, which are kept under `root`.
+    """Write the results of a study as one page; `tables` are made from the rows of its runs under `root`.
 
-    Links to the runs are relative to the page, so that both can be passed on together.
+    Links to the runs are relative to the page, so that both can be moved together.
     """
-    from assay.report.page._study import study_content  # which needs all that trains
+    from assay.report.page._study import study_content  # imports pydantic and pyarrow
 
     _write(file, f"Study: {study.name}", "study", study_content(study, runs, root, tables, file))
 
 
 def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
-    outcomes = predictions.outcomes()
-    r, promises = ranking(outcomes), _tables.promised(outcomes)
+    t = audit.tables or Tables(predictions)
+    r, promises = t.ranking, _tables.promised(t.ranking)
     shown: Content = {
         "name": name,
         "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
@@ -77,10 +78,10 @@ def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Cont
         "metrics": asdict(_tables.metrics(audit)),
         "promises": asdict(_tables.promises(promises, r)),
         "groups": asdict(_tables.groups(audit)) if audit.groups else None,
-        "mistakes": asdict(_tables.mistakes(mistakes(predictions, outcomes))),
-        "decisions": decisions(predictions, outcomes, r, promises),
+        "mistakes": asdict(_tables.mistakes(mistakes(t.source, t.outcomes))),
+        "decisions": decisions(t, promises),
     }
-    return shown | curves(outcomes) | positive(predictions) | told_apart(outcomes)
+    return shown | curves(t) | positive(t) | separation(r)
 
 
 def _write(file: Path, title: str, kind: str, content: Content) -> None:
@@ -94,7 +95,7 @@ def _write(file: Path, title: str, kind: str, content: Content) -> None:
         script="\n".join(_text(name) for name in (*SCRIPTS, *OF[kind])),
     )
     with replacing(file) as stream:
-        stream.write(page.encode(errors="replace"))  # a name may hold what is no text
+        stream.write(page.encode(errors="replace"))  # a name may contain surrogates
 
 
 def _text(name: str) -> str:

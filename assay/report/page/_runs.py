@@ -1,4 +1,4 @@
-"""The runs of a study: how far each has come, where it is kept, and why it failed."""
+"""The runs of a study: their states, their folders, and why they failed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from assay.study import Run, Study, failure, state, why
 
 STATES = ("done", "failed", "begun", "waiting")
 AXES = ("data", "network", "method", "n_train", "learning_rate", "weight_decay")
-ALWAYS = ("data", "network", "method")  # of the axes, told also where they do not vary
+ALWAYS = ("data", "network", "method")  # shown even if they do not vary
 AUDIT = "audit.html"
-LOGS = 50  # failures whose log a page holds
-LONGEST = 400  # signs of a line of a log
+LOGS = 50  # failures whose log is on the page
+LONGEST = 400  # characters of a line of a log
 
 
 @dataclass(frozen=True)
-class Kept:
+class FoundRun:
     """A run, its folder and its state."""
 
     run: Run
@@ -29,27 +29,27 @@ class Kept:
     state: str
 
 
-def kept(study: Study, runs: Sequence[Run], root: Path) -> list[Kept]:
-    """Each run as its folder tells."""
-    return [Kept(run, root / run.folder, state(study, root / run.folder)) for run in runs]
+def find_runs(study: Study, runs: Sequence[Run], root: Path) -> list[FoundRun]:
+    """Each run with its state on disk."""
+    return [FoundRun(run, root / run.folder, state(study, root / run.folder)) for run in runs]
 
 
-def progress(found: Sequence[Kept]) -> str:
-    """How many of how many are done."""
+def progress(found: Sequence[FoundRun]) -> str:
+    """How many runs are done, failed, begun and waiting."""
     count = Counter(each.state for each in found)
     rest = [f"{count[state]} {state}" for state in STATES[1:] if count[state]]
     return ", ".join([f"{count['done']} of {len(found)} runs done", *rest])
 
 
-def table(found: Sequence[Kept], page: Path) -> Content:
+def table(found: Sequence[FoundRun], page: Path) -> Content:
     """One row for each method at each point, its seeds as links."""
     axes = [name for name in AXES if name in ALWAYS or len({getattr(each.run, name) for each in found}) > 1]
-    groups: dict[tuple[object, ...], list[Kept]] = {}
+    groups: dict[tuple[object, ...], list[FoundRun]] = {}
     for each in found:
         groups.setdefault(tuple(getattr(each.run, name) for name in axes), []).append(each)
     audited = any((each.folder / AUDIT).is_file() for each in found)
 
-    def row(point: tuple[object, ...], seeds: list[Kept]) -> list[Content]:
+    def row(point: tuple[object, ...], seeds: list[FoundRun]) -> list[Content]:
         cells: list[Content] = [{"text": "" if value is None else str(value), "value": value} for value in point]
         count = Counter(each.state for each in seeds)
         states = ", ".join(f"{count[state]} {state}" for state in STATES if count[state])
@@ -62,13 +62,13 @@ def table(found: Sequence[Kept], page: Path) -> Content:
     return {"columns": columns, "rows": [row(*group) for group in groups.items()], "first": 20}
 
 
-def failures(found: Sequence[Kept], page: Path) -> list[Content]:
-    """Of each run that failed its folder, how it ended, and the tail of its log."""
+def failures(found: Sequence[FoundRun], page: Path) -> list[Content]:
+    """The folder of each failed run, how it ended, and the tail of its log."""
     failed = [each for each in found if each.state == "failed"]
     return [_failure(each, page, with_log=i < LOGS) for i, each in enumerate(failed)]
 
 
-def _failure(each: Kept, page: Path, *, with_log: bool) -> Content:
+def _failure(each: FoundRun, page: Path, *, with_log: bool) -> Content:
     lines = [str(line)[:LONGEST] for line in (failure(each.folder) or {}).get("log", [])]
     log = "\n".join(lines) if with_log else ""
     way = _way(each.folder, page)
@@ -76,13 +76,13 @@ def _failure(each: Kept, page: Path, *, with_log: bool) -> Content:
 
 
 def _links(folders: Sequence[Path], end: str, page: Path) -> Content:
-    """To what is there of each folder, or of a file in it; they differ by their last part, which is told once each."""
+    """Links to folders, or to a file in each, if it exists; they share all but their last part."""
     names = [folder.name for folder in folders if (folder / end).exists()]
     return {"text": "", "links": {"before": _way(folders[0].parent, page), "names": names, "after": f"/{end}"}}
 
 
 def _way(folder: Path, page: Path) -> str:
-    """Relative to the page, so that both can be moved together; quoted, so that a name is never a scheme."""
+    """The path relative to the page, so that both can be moved together; quoted, so that a name is never a scheme."""
     try:
         way = os.path.relpath(folder.resolve(), page.parent.resolve())
     except ValueError:  # on another drive

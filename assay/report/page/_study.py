@@ -1,4 +1,4 @@
-"""What the page of a study holds: a view of each table, what they say in words, and the runs behind them."""
+"""The content of a study's page: a view of each table, a verdict in words, and the runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from assay.metrics import METRICS
 from assay.report.page import _epochs, _runs
 from assay.report.page._content import Content, short
-from assay.report.page._runs import AXES, Kept
+from assay.report.page._runs import AXES, FoundRun
 from assay.report.page._verdict import TITLES, Best, as_trained, best, by_axis, overall, same, words
-from assay.report.tables import MARKS, heading, legend, number, printed, scale, title
+from assay.report.tables import MARKS, heading, legend, number, printed, title, unit
 from assay.study import Cell, Line, Run, Study, Table, better
 
 SHOWN = 40  # lines of a table that are shown at once
@@ -21,8 +21,8 @@ TONES = {"better": "good", "worse": "bad", "": ""}
 
 
 def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[Table], page: Path) -> Content:
-    """All that `study.js` shows."""
-    found = _runs.kept(study, runs, root)
+    """The data that `study.js` shows."""
+    found = _runs.find_runs(study, runs, root)
     filled = [table for table in tables if table.lines]
     points = list(dict.fromkeys(_point(table) for table in filled))
     by_method = [_by_method(found, point) for point in points]
@@ -47,11 +47,11 @@ def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[Ta
 
 
 def _point(table: Table) -> tuple[tuple[str, object], ...]:
-    """Where its runs stand: of its point what they are trained on, without split and score."""
+    """The point of a table on the axes of training, without split and score."""
     return tuple((name, value) for name, value in table.point.items() if name in AXES)
 
 
-def _by_method(found: Sequence[Kept], point: tuple[tuple[str, object], ...]) -> dict[str, list[Path]]:
+def _by_method(found: Sequence[FoundRun], point: tuple[tuple[str, object], ...]) -> dict[str, list[Path]]:
     """The folders of the runs at a point, one a seed."""
     folders: dict[str, list[Path]] = {}
     for each in found:
@@ -73,14 +73,14 @@ def _view(table: Table, metrics: Sequence[str], curves: int) -> Content:
 
 
 def _line(line: Line, metrics: Sequence[str]) -> Content:
-    """A cell for each metric of the study, as the scripts find cells by the place of their metric."""
+    """A cell for each metric of the study: the scripts find a cell by the index of its metric."""
     cells = [_cell(metric, line.cells[metric]) if metric in line.cells else {"text": "–"} for metric in metrics]
     return {"method": line.method, "calibrator": line.calibrator, "cells": cells}
 
 
 def _cell(metric: str, cell: Cell) -> Content:
-    """As the other tables show it; seeds only where the map shows them. What is empty is left out, there are many."""
-    values = scale(metric) * np.array([cell.summary.mean, *cell.summary.values])
+    """A cell as in the other tables, with the seeds that the map shows. Empty fields are left out to save space."""
+    values = unit(metric).factor * np.array([cell.summary.mean, *cell.summary.values])
     [mean] = short(values[:1], 6)
     on_map = metric in METRICS and METRICS[metric].axis in ON_MAP and np.isfinite(values).all()
     shown: Content = {
@@ -94,7 +94,7 @@ def _cell(metric: str, cell: Cell) -> Content:
 
 
 def _sources(table: Table) -> str:
-    """Which papers' figures stand beside ours."""
+    """The papers whose figures are beside ours."""
     there = [cell.published for line in table.lines for cell in line.cells.values() if cell.published]
     found = ", ".join(dict.fromkeys(f"{figure.paper} table {figure.table}" for figure in there))
     return f" ({found})" if found else ""
@@ -123,7 +123,7 @@ def _tile(name: str, one: Best) -> Content:
 
 
 def _overview(tables: Sequence[Table]) -> Content:
-    """One row a table: which method is best on which axis, as trained."""
+    """One row a table: the best method on each axis, as trained."""
 
     def cell(one: Best | None) -> Content:
         return {"text": "–"} if one is None else {"text": one.name, "value": one.name, "under": one.figure}

@@ -1,4 +1,4 @@
-"""Thresholds to read and to take: who accepts what scores at least what is written accepts exactly what is counted."""
+"""Thresholds as short numbers: accepting scores of at least that number accepts exactly the counted samples."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from assay.thresholds import spelled
 
 
 def written(r: Ranking, accepted: int) -> str:
-    """The shortest number that accepts so many samples; ties are accepted together."""
+    """The shortest threshold that accepts so many samples; ties are accepted together."""
     row = int(np.searchsorted(r.kept, accepted))
     return spelled(-inf) if row == len(r.score) else between(float(r.score[row]), float(r.score[row - 1]))
 
 
 def between(lower: float, upper: float) -> str:
-    """The shortest number above `lower` and at most `upper`, as a float too; of several the highest.
+    """The shortest number above `lower` and at most `upper`, also after conversion to float; of several the highest.
 
     >>> between(0.98391, 0.98417), between(0.8999999, 0.9), between(-3.0, 2.5)
     ('0.984', '0.9', '2')
     """
-    least = Decimal(repr(upper))  # which is read back as `upper`, so that as many digits as it has are always enough
+    least = Decimal(repr(upper))  # read back as `upper`, so its number of digits is always enough
     step = Decimal(1).scaleb(floor(log10(max(abs(lower), abs(upper)))))
     while float(shown := least.quantize(step, ROUND_FLOOR)) <= lower:
         step = step.scaleb(-1)

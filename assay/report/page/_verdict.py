@@ -1,4 +1,4 @@
-"""What a study's tables say in words: who is best calibrated, who knows its errors best, and whether they are one."""
+"""A study's tables in words: the best calibrated method, the best at knowing its errors, and if they are the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from math import isnan
 
 from assay.metrics import METRICS
-from assay.report.tables import UNITS, number, scale
+from assay.report.tables import number, unit
 from assay.study import UNCHANGED, Line, Table, better, competes
 
 PREFERRED = {"calibration": ("ece", "ada_ece", "smooth_ece"), "refinement": ("aurc", "e_aurc", "auroc")}
@@ -18,7 +18,7 @@ TITLES = {"calibration": "best calibrated", "refinement": "best at knowing its e
 
 @dataclass(frozen=True)
 class Best:
-    """The best line in a metric, and the one after it."""
+    """The best line in a metric, and the second best."""
 
     metric: str
     line: Line
@@ -34,12 +34,13 @@ class Best:
     @property
     def figure(self) -> str:
         """ECE 2.13±0.41 %."""
-        shown = number(self.metric, self.line.cells[self.metric]) + UNITS[scale(self.metric)]
+        sign = unit(self.metric).sign
+        shown = number(self.metric, self.line.cells[self.metric]) + (f" {sign}" if sign else "")
         return shown if self.metric == "accuracy" else f"{self.metric.upper().replace('_', '-')} {shown}"
 
     @property
     def lead(self) -> str:
-        """Whether the seeds tell it from the next one."""
+        """Whether it is clearly ahead of the next one."""
         if self.next is None:
             return ""
         if isnan(self._p_value):
@@ -48,7 +49,7 @@ class Best:
 
     @property
     def lead_in_full(self) -> str:
-        """Over whom."""
+        """The same, with the name of the next one."""
         if self.next is None or isnan(self._p_value):
             return self.lead
         return f"{self.lead} of {Best(self.metric, self.next, None, self.table).name} (p = {self._p_value:.2g})"
@@ -60,13 +61,13 @@ class Best:
 
 
 def metric_of(axis: str, metrics: Iterable[str]) -> str | None:
-    """The metric by which an axis is judged: of those that a study has the most used."""
+    """The metric that decides an axis: the most used one that a study has."""
     there = [key for key in metrics if better(key) != "-" and METRICS[key].axis == axis]
     return next((metric for metric in PREFERRED[axis] if metric in there), next(iter(there), None))
 
 
 def best(table: Table, lines: Iterable[Line], metric: str | None) -> Best | None:
-    """Undefined means do not count, nor bounds that were fitted on test."""
+    """The best line in a metric; undefined means and bounds fitted on test do not count."""
     if metric is None:
         return None
     there = [line for line in lines if metric in line.cells and competes(line.calibrator)]
@@ -76,18 +77,18 @@ def best(table: Table, lines: Iterable[Line], metric: str | None) -> Best | None
 
 
 def as_trained(table: Table) -> list[Line]:
-    """The lines with the first calibrator, which is none unless the study has none without."""
+    """The lines with the first calibrator: none, unless the study has no lines without a calibrator."""
     return [line for line in table.lines if line.calibrator == table.lines[0].calibrator]
 
 
 def by_axis(table: Table, lines: Sequence[Line]) -> dict[str, Best]:
-    """The best on each axis that the table has a metric of."""
+    """The best line on each axis that the table has a metric of."""
     found = {axis: best(table, lines, metric_of(axis, table.metrics)) for axis in TITLES}
     return {axis: one for axis, one in found.items() if one is not None}
 
 
 def words(table: Table) -> list[str]:
-    """Of one table: as trained, then with the calibrators."""
+    """The verdict of one table: as trained, then with the calibrators."""
     first, trained = table.lines[0].calibrator, as_trained(table)
     several = len(trained) < len(table.lines)
     before = "" if not several else "As trained, " if first == UNCHANGED else f"With {first}, "
@@ -96,7 +97,7 @@ def words(table: Table) -> list[str]:
 
 
 def overall(tables: Sequence[Table]) -> list[str]:
-    """Of several tables: which method is how often best, as trained."""
+    """The verdict of several tables: how often each method is best, as trained."""
     found = [by_axis(table, as_trained(table)) for table in tables]
     counts = {axis: Counter(one[axis].line.method for one in found if axis in one) for axis in TITLES}
     often = [
@@ -125,7 +126,7 @@ def _told(one: Best) -> str:
 
 
 def same(found: dict[str, Best]) -> bool:
-    """Whether one is best on all axes."""
+    """Whether the same line is best on all axes."""
     return len({one.name for one in found.values()}) == 1
 
 

@@ -38,7 +38,7 @@ function drawModel() {
   showStep();
 }
 
-// What is accepted at the slider's step.
+// The accepted answers at the slider's step.
 function showStep() {
   const { n, threshold, kept, wrong, bound, confusion } = model.decisions;
   find("#accept-above").value = threshold[step];
@@ -56,7 +56,7 @@ function showStep() {
   if (confusion) showConfusion(confusion);
 }
 
-// Steps say what they add; the table is the sum of those taken.
+// Each step has the cells it adds; the table is the sum of all steps up to the slider.
 function showConfusion({ k, steps }) {
   const cells = new Array(k * k).fill(0);
   for (const added of steps.slice(0, step + 1)) {
@@ -69,14 +69,14 @@ function showConfusion({ k, steps }) {
   });
   const classes = [...Array(k).keys()];
   const head = (name, scope) => element("th", { scope, textContent: name });
-  const body = classes.map((truth) => element("tr", {}, head(truth, "row"), ...classes.map((said) => {
-    const value = cells[truth * k + said], kind = truth === said ? "right" : "wrong";
-    const cell = element("td", { textContent: value || "·", title: `true ${truth}, said ${said}: ${value}` });
+  const body = classes.map((truth) => element("tr", {}, head(truth, "row"), ...classes.map((answer) => {
+    const value = cells[truth * k + answer], kind = truth === answer ? "right" : "wrong";
+    const cell = element("td", { textContent: value || "·", title: `true ${truth}, answer ${answer}: ${value}` });
     cell.style.background = color(kind === "right" ? "blue" : "vermillion", 0.6 * Math.sqrt(value / most[kind]));
     return cell;
   })));
   const table = find("#confusion table");
-  const heads = element("tr", {}, element("td"), ...classes.map((said) => head(said, "col")));
+  const heads = element("tr", {}, element("td"), ...classes.map((answer) => head(answer, "col")));
   table.replaceChildren(table.caption, element("thead", {}, heads), element("tbody", {}, ...body));
 }
 

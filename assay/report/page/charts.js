@@ -3,14 +3,14 @@
 const SERIES = ["blue", "vermillion", "green", "orange", "purple", "ink", "brown", "olive", "sky"];
 const DASHES = ["solid", "dash", "dashdot", "dot", "longdash", "longdashdot"];
 const MARKERS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x"];
-const NAMED = 8; // models whose names fit into a chart; of more, hovering tells
+const NAMED = 8; // models whose names fit into a chart; with more models, names show on hover
 
 const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)}%`;
 const count = (value) => value.toLocaleString("en");
 
-const COLORS = new Map(); // those of the present theme that were asked for: finding one lays out the page
+const COLORS = new Map(); // a cache of the theme's colors: to find one, the browser lays out the page
 
-// A color of the style sheet as the present theme has it, with an opacity.
+// A color of the current theme, with an opacity.
 function color(name, opacity = 1) {
   if (!COLORS.has(name)) {
     const probe = document.body.appendChild(element("i", { hidden: true }));
@@ -21,7 +21,7 @@ function color(name, opacity = 1) {
   return `rgba(${COLORS.get(name)},${opacity})`;
 }
 
-// On paper there are about 700 pixels, but a chart is drawn for it while the page is still laid out for the screen.
+// Paper has about 700 pixels, but a chart for it is drawn while the page still has the layout of the screen.
 const PAPER = { width: 680, height: 400 };
 let printing = false;
 const widthOf = (place) => (printing ? Math.min(place.clientWidth, PAPER.width) : place.clientWidth);
@@ -30,7 +30,7 @@ function fitCharts() {
   [...document.querySelectorAll(".js-plotly-plot")].filter((place) => place.offsetParent).forEach(Plotly.Plots.resize);
 }
 
-// Plotly reads a few tags in texts: names from files must not be read so.
+// Plotly interprets a few tags in texts: names from files must not be interpreted.
 function quoted(name) {
   return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
@@ -64,7 +64,7 @@ function diagonal() {
   return { ...line([0, 1], [0, 1], "quiet", { dash: "dash", width: 1 }), hoverinfo: "skip", showlegend: false };
 }
 
-// Bars of what came true, ticks of what was said, the band of a calibrated model, and the mass underneath.
+// Bars of accuracy, ticks of confidence, the band of a calibrated model, and a histogram below.
 function reliabilityChart(place, title, bins, said, came) {
   const width = bins.upper[0] - bins.lower[0];
   const heaviest = Math.max(...bins.weight);
@@ -134,7 +134,7 @@ function densitiesChart(place, model) {
   });
 }
 
-// Round shares, four to ten between two and one beyond either end, and the digits that they need in per cent.
+// Round shares, four to ten between the ends and one beyond each, and their digits in per cent.
 function roundTicks(low, high) {
   const power = Math.floor(Math.log10(high - low)), lead = (high - low) / 10 ** power;
   const step = (lead < 2 ? 0.2 : lead < 5 ? 0.5 : 1) * 10 ** power;
@@ -174,7 +174,7 @@ function corner(text) {
   return { text, xref: "paper", yref: "paper", x: 0.97, y: 0.04, showarrow: false, font: { size: 15 } };
 }
 
-// One model's risk-coverage curve with its bound, the best one possible, and the step that was chosen.
+// One model's risk-coverage curve with its bound, the best possible curve, and the chosen step.
 function riskChart(place, model, step) {
   const { n, kept, wrong, boundOfCurve } = model.decisions;
   const { coverage, risk, optimal } = model.selective;
@@ -215,7 +215,7 @@ function riskLines(place, models, selected) {
   return draw(place, "Risk-coverage curves of all models", traces, layout);
 }
 
-// A model's line among several; the others step back behind a selected one.
+// A model's line among several; the others are faint behind a selected one.
 function series(x, y, models, model, selected) {
   const index = models.indexOf(model);
   const dash = DASHES[(index + Math.floor(index / SERIES.length)) % DASHES.length];
@@ -228,7 +228,7 @@ function series(x, y, models, model, selected) {
 
 const RISK = "coverage %{x:.1%}<br>risk %{y:.2%}";
 
-// The first few answers say little of the risk, so they do not set the scale.
+// The risk of the first few answers is mostly noise, so they do not set the scale.
 function riskAxes(models) {
   const risks = models.flatMap(({ selective }) => selective.risk.filter((_, i) => selective.coverage[i] >= 0.05));
   return {

@@ -3,7 +3,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const find = (selector) => document.querySelector(selector);
 
-// Call `draw` whenever the colors change: by the button, by the system, for the printer.
+// Call `draw` whenever the colors change: by the button, the system or the printer.
 function keepDrawn(draw) {
   const redraw = () => { COLORS.clear(); draw(); };
   const root = document.documentElement.style, dark = matchMedia("(prefers-color-scheme: dark)");

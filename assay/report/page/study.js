@@ -1,10 +1,10 @@
 "use strict";
 
-let view = DATA.views[0], shown = []; // lines that the calibrator and the filter leave
+let view = DATA.views[0], shown = []; // lines of the chosen calibrator that match the filter
 const named = (name) => ({ text: name, value: name });
 const calibrators = (lines) => [...new Set(lines.map(({ calibrator }) => calibrator))];
 
-// Fill a select with [value, text]; `change` is called with the value chosen.
+// Fill a select with [value, text]; `change` is called with the chosen value.
 function offer(select, options, change) {
   select.replaceChildren(...options.map(([value, text]) => element("option", { value, textContent: text })));
   select.closest("label").hidden = options.length < 2;

@@ -3,9 +3,9 @@
 // Methods have the same color in all charts of a study.
 const placed = (method) => DATA.methods.indexOf(method);
 const tone = (method) => SERIES[placed(method) % SERIES.length];
-const FORMS = ["", "-open", "-dot", "-open-dot"]; // of a symbol, one a round through the colors
+const FORMS = ["", "-open", "-dot", "-open-dot"]; // of a symbol, one for each pass through the colors
 
-// Beside the chart, or under it where that is narrow; of very many, hovering tells.
+// Beside the chart, or below it if it is narrow; with very many methods, names show on hover.
 function legendOf(place, names) {
   const narrow = widthOf(place) < 600;
   return {
@@ -14,7 +14,7 @@ function legendOf(place, names) {
   };
 }
 
-// Calibration across, refinement up, the better always up and to the left.
+// Calibration across, refinement up; better is up and to the left.
 function mapChart(place, there, across, up) {
   const x = DATA.metrics[across], y = DATA.metrics[up];
   const kinds = calibrators(view.lines), several = calibrators(there).length > 1;

@@ -1,8 +1,8 @@
 "use strict";
 
-// Put a table into `place`: sorted by a click on a head, filtered by what is typed, its long tail shown on demand.
-// Rows are cells {text, value, under, tone, links}; a cell without a value sorts last, whichever way. `filtered` is told
-// the rows that the filter leaves.
+// Put a table into `place`: a click on a head sorts it, typing filters it, a button shows the rest of a long table.
+// Rows are cells {text, value, under, tone, links}; cells without a value are sorted last. `filtered` is called with the
+// rows that match the filter.
 function showTable(place, table, filtered = () => {}) {
   const state = { column: null, falling: false, filter: "", all: table.rows.length <= table.first };
   const body = element("tbody");
@@ -72,7 +72,7 @@ function tableCell(cell) {
   return made;
 }
 
-// A long name may break after its parts, and nowhere else as long as there is room.
+// A long name may be wrapped only after its parts.
 function breakable(text) {
   return text.split(/(?<=[_,])(?=.)/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
 }

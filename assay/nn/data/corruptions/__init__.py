@@ -2,9 +2,9 @@
 
 Dan Hendrycks, Thomas Dietterich; ICLR 2019.
 
-The fifteen corruptions of CIFAR-10-C with its constants, a batch of images at a time. Each takes images [n, c, h, w] in
-[0, 1], a severity from 1 to 5 and a generator. Two differ by need: frost is drawn here and not pasted from photographs,
-and lengths, which are in pixels of a 32-pixel image, grow with larger images.
+The fifteen corruptions of CIFAR-10-C with its constants. Each takes images [n, c, h, w] in [0, 1], a severity from 1 to
+5 and a generator. There are two differences: frost is drawn here, not pasted from photographs, and lengths in pixels,
+which are meant for images of 32 pixels, grow with larger images.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from assay.nn.data.corruptions._blur import defocus_blur, glass_blur, motion_blu
 from assay.nn.data.corruptions._digital import contrast, elastic_transform, jpeg_compression, pixelate
 from assay.nn.data.corruptions._noise import gaussian_noise, impulse_noise, shot_noise
 from assay.nn.data.corruptions._weather import brightness, fog, frost, snow
+from assay.nn.names import SEVERITIES
 
 Corruption = Callable[[Tensor, int, Generator], Tensor]
 
@@ -42,15 +43,14 @@ CORRUPTIONS: dict[str, Corruption] = {
     "pixelate": pixelate,
     "jpeg_compression": jpeg_compression,
 }
-SEVERITIES = (1, 2, 3, 4, 5)
-CHUNK = 256  # images at a time, so that what is computed on the way stays small
+CHUNK = 256  # images at a time, to save memory
 
 
 def corrupted(images: Tensor, corruption: Corruption, severity: int, generator: Generator) -> Tensor:
-    """The images [n, c, h, w], uint8, each corrupted.
+    """The corrupted images, uint8 [n, c, h, w].
 
-    Values are truncated to levels, not rounded, and until then float64 where a corruption does not ask for less: so the
-    published code does it, and of values close to a level float32 would keep others.
+    Like the published code, this truncates values to levels and calculates in float64 unless a corruption uses less:
+    float32 would give other levels for values close to one.
     """
     if severity not in SEVERITIES:
         raise InputError(f"severity must be 1 to 5, got {severity}")

@@ -1,4 +1,4 @@
-"""Blur: by a lens, by frosted glass, by motion."""
+"""Blur by a lens, by frosted glass, and by motion."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from torch import Generator, Tensor
 
 
 def defocus_blur(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Every point spread over a disk."""
+    """Spread every point over a disk."""
     radius, alias = ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))[severity - 1]
     radius *= enlargement(x)
     reach = ceil(radius) + 1
     offset = torch.arange(-reach, reach + 1, device=x.device)
     disk = (offset[:, None] ** 2 + offset**2 <= radius**2).float()
     near = torch.exp(-(torch.tensor((-1, 0, 1)).to(x) ** 2) / (2 * alias**2))
-    near = (near / near.sum()).float()  # as OpenCV has it: in float64, a flat area could fall below its level
+    near = (near / near.sum()).float()  # as in OpenCV: in float64, a flat area could fall below its level
     kernel = F.conv2d((disk / disk.sum())[None, None], (near[:, None] * near)[None, None], padding=1)
     padded = F.pad(x, 4 * (reach,), mode="reflect")
     return F.conv2d(padded.flatten(0, 1)[:, None], kernel.to(x)).view_as(x)
 
 
 def glass_blur(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Every pixel read from a close one, between two light blurs.
+    """Read every pixel from a close one, between two light blurs.
 
-    The paper exchanges pixels; its code, which made CIFAR-10-C, overwrites one of the two, and so does this.
+    The paper exchanges pixels; its code, which made CIFAR-10-C, overwrites one of the two. This follows the code.
     """
     sigma, times = ((0.05, 1), (0.25, 1), (0.4, 1), (0.25, 2), (0.4, 2))[severity - 1]
     reach = round(enlargement(x))
@@ -48,28 +48,28 @@ def motion_blur(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def zoom_blur(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """The mean of ever closer views, as of a camera that moves ahead."""
+    """The mean of ever closer views, as of a camera that moves forward."""
     x = x.float()
-    # Not 1 + i / 100: numpy's steps go one beyond 1.05 and 1.10 and end a little beyond 1.25, which is a pixel more.
+    # Not 1 + i / 100: numpy's steps go one beyond 1.05 and 1.10, and a little beyond 1.25, which is one pixel more.
     factors = np.arange(1, (1.06, 1.11, 1.16, 1.21, 1.26)[severity - 1], 0.01).tolist()
     views = [zoomed(x.double(), factor).float() for factor in factors]
     return (x + sum(views)) / (len(views) + 1)
 
 
 def enlargement(x: Tensor) -> float:
-    """How many times larger than 32 pixels the images are, where they are."""
+    """How many times larger than 32 pixels the images are, at least 1."""
     return max(1.0, min(x.shape[2:]) / 32)
 
 
 def smoothed(x: Tensor, sigma: float, *, mode: str = "nearest", truncate: float = 4.0) -> Tensor:
-    """Gaussian blur of images up to `truncate` sigma; outside, the `mode` of scipy says what there is."""
+    """Gaussian blur of images up to `truncate` sigma; scipy's `mode` extends them beyond the edges."""
     from scipy.ndimage import gaussian_filter
 
     return torch.from_numpy(gaussian_filter(x.cpu().numpy(), (0, 0, sigma, sigma), mode=mode, truncate=truncate)).to(x)
 
 
 def trailed(x: Tensor, length: float, sigma: float, angle: Tensor) -> Tensor:
-    """The weighted mean of 2 length + 1 steps along the angle [n] of each image, rounded as by ImageMagick."""
+    """The weighted mean of 2 length + 1 steps along the angle [n] of each image, rounded as in ImageMagick."""
     sigma *= enlargement(x)
     steps = torch.arange(2 * round(length * enlargement(x)) + 1)
     weights = torch.exp(-(steps**2) / (2 * sigma**2))
@@ -83,7 +83,7 @@ def trailed(x: Tensor, length: float, sigma: float, angle: Tensor) -> Tensor:
 
 
 def displaced(x: Tensor, down: Tensor, right: Tensor) -> Tensor:
-    """Every pixel read from so many pixels below and right of it, [n, h, w] or [n, 1, 1]; the edges go on outside."""
+    """Read every pixel from so many pixels below and right of it, [n, h, w] or [n, 1, 1]; edge pixels are repeated."""
     n, c, h, w = x.shape
     row = (torch.arange(h)[:, None] + down).clamp(0, h - 1)
     column = (torch.arange(w) + right).clamp(0, w - 1)
@@ -92,7 +92,7 @@ def displaced(x: Tensor, down: Tensor, right: Tensor) -> Tensor:
 
 
 def zoomed(x: Tensor, factor: float) -> Tensor:
-    """The middle of the images, made larger by `factor` to the same size."""
+    """The middle of the images, enlarged by `factor` to the original size."""
     h, w = x.shape[2:]
     height, width = ceil(h / factor), ceil(w / factor)
     top, left = (h - height) // 2, (w - width) // 2

@@ -1,4 +1,4 @@
-"""What happens to images on the way to a file."""
+"""Digital corruptions: contrast, elastic transform, fewer pixels, compression."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from assay.nn.data.corruptions._blur import smoothed
 
 
 def contrast(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Every channel drawn to its mean."""
+    """Move every channel toward its mean."""
     kept = (0.75, 0.5, 0.4, 0.3, 0.15)[severity - 1]
     mean = x.mean((2, 3), keepdim=True)
     return mean + kept * (x - mean)
 
 
 def elastic_transform(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """An affine map that moves three points at random, then every pixel moved a little like its neighbors.
+    """Apply an affine map that moves three points at random, then move every pixel a little, similar to its neighbors.
 
-    As published, the first reflects the image at the middles of its outermost pixels and the second at their edges,
-    and what either gives is float32.
+    As published, the first step reflects the image at the centers of its outermost pixels and the second at their
+    edges, and both results are float32.
     """
     strength, sigma, affine = (
         (0, 0, 0.08),
@@ -47,10 +47,10 @@ def elastic_transform(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def pixelate(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Fewer pixels, then as many as before."""
+    """Shrink the images, then enlarge them to the original size."""
     kept = (0.95, 0.9, 0.85, 0.75, 0.65)[severity - 1]
     levels = x * 255
-    for axis in (3, 2):  # as Pillow, which rounds after the rows and after the columns
+    for axis in (3, 2):  # Pillow rounds after the rows and after the columns
         size = x.shape[axis]
         few = max(1, int(size * kept))
         both = _box(size, few) @ _box(few, size)
@@ -59,7 +59,7 @@ def pixelate(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def jpeg_compression(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Written as JPEG of low quality by Pillow, and read again."""
+    """Write the images as JPEG of low quality with Pillow, and read them."""
     quality = (80, 65, 58, 50, 40)[severity - 1]
     if x.shape[1] not in (1, 3):
         raise InputError(f"JPEG holds 1 or 3 channels, the images have {x.shape[1]}")
@@ -76,7 +76,7 @@ def _through_jpeg(image: NDArray[np.uint8], quality: int) -> Tensor:
 
 
 def _box(size: int, other: int) -> Tensor:
-    """The matrix [size, other] that resizes rows, each new value the mean of the old ones whose middle it covers."""
+    """The matrix [size, other] that resizes rows: a new value is the mean of the old ones whose center it covers."""
     ratio = size / other
     middle = (torch.arange(other) + 0.5) * ratio
     distance = (torch.arange(size)[:, None] + 0.5 - middle) / max(ratio, 1)
@@ -85,7 +85,7 @@ def _box(size: int, other: int) -> Tensor:
 
 
 def _affine_places(n: int, h: int, w: int, reach: float, generator: Generator) -> Tensor:
-    """Where each pixel comes from [n, h, w, 2] as (x, y), if three points of a square are moved by up to `reach`."""
+    """The source of each pixel [n, h, w, 2] as (x, y), if three points of a square move by up to `reach`."""
     middle, side = torch.tensor((w // 2, h // 2)), min(h, w) // 3
     points = (middle + side * torch.tensor(((1, 1), (1, -1), (-1, -1)))).double()
     moved = points + reach * _uniform(n, 3, 2, generator=generator)
@@ -95,7 +95,7 @@ def _affine_places(n: int, h: int, w: int, reach: float, generator: Generator) -
 
 
 def _displacements(n: int, h: int, w: int, sigma: float, generator: Generator) -> Tensor:
-    """Noise [n, h, w, 2] in [-1, 1], smoothed with scipy's reflection, which repeats the edge, up to three sigma."""
+    """Noise [n, h, w, 2] in [-1, 1], smoothed up to three sigma; scipy's reflection repeats the edge."""
     return smoothed(_uniform(n, 2, h, w, generator=generator), sigma, mode="reflect", truncate=3).permute(0, 2, 3, 1)
 
 
@@ -104,6 +104,6 @@ def _uniform(*shape: int, generator: Generator) -> Tensor:
 
 
 def _pixels(h: int, w: int) -> Tensor:
-    """Places of pixels [h, w, 2] as (x, y)."""
+    """Coordinates of pixels [h, w, 2] as (x, y)."""
     y, x = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
     return torch.stack([x, y], 2).double()

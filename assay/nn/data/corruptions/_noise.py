@@ -13,13 +13,13 @@ def gaussian_noise(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def shot_noise(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Poisson noise: light comes in photons."""
+    """Poisson noise, as from single photons."""
     photons = (500, 250, 100, 75, 50)[severity - 1]
     return torch.poisson(x.cpu() * photons, generator=generator).to(x.device) / photons
 
 
 def impulse_noise(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Some values turned to black or white."""
+    """Set some values to black or white."""
     share = (0.01, 0.02, 0.03, 0.05, 0.07)[severity - 1]
     u = torch.rand(x.shape, generator=generator).to(x.device)
     return torch.where(u < share, (u < share / 2).to(x), x)

@@ -1,4 +1,4 @@
-"""Weather, and the light that comes with it."""
+"""Weather: snow, frost, fog and brightness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.nn.data.corruptions._blur import trailed, zoomed
 
 
 def snow(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Flakes that fall, over a paler image."""
+    """Falling flakes over a paler image."""
     loc, scale, zoom, threshold, length, sigma, kept = (
         (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
         (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
@@ -29,7 +29,7 @@ def snow(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def frost(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Ice on a window. CIFAR-10-C pastes photographs of it; here veins of ice are drawn, pale blue, from two clouds."""
+    """Ice on a window. CIFAR-10-C pastes photographs; here pale blue veins of ice are drawn from two clouds."""
     kept, ice = ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))[severity - 1]
     n, c, h, w = x.shape
     clouds = plasma(2 * n, max(h, w), 2.0, generator)[:, None, :h, :w]
@@ -40,7 +40,7 @@ def frost(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def fog(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """A bright cloud in front of the image, which keeps its maximum."""
+    """A bright cloud in front of the image; the maximum of the image stays the same."""
     density, decay = ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75))[severity - 1]
     n, _, h, w = x.shape
     cloud = plasma(n, max(h, w), decay, generator)[:, None, :h, :w].to(x)
@@ -49,7 +49,7 @@ def fog(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def brightness(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """More light at the same hue and saturation: the value in HSV raised."""
+    """More light at the same hue and saturation: a higher value in HSV."""
     more = (0.05, 0.1, 0.15, 0.2, 0.3)[severity - 1]
     value = x.amax(1, keepdim=True)
     raised = (value + more).clamp(max=1)
@@ -57,7 +57,7 @@ def brightness(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def plasma(n: int, side: int, decay: float, generator: Generator) -> Tensor:
-    """Clouds [n, s, s] in [0, 1], s the next power of two: midpoints of ever finer squares moved by ever less.
+    """Clouds [n, s, s] in [0, 1], s the next power of two: midpoints of ever finer squares move by ever less.
 
     "Computer rendering of stochastic models", Alain Fournier, Don Fussell, Loren Carpenter; CACM 1982; on a torus.
     """

@@ -1,0 +1,283 @@
+"""The plain twins of the compiled loops: the same numbers by numpy alone, more slowly.
+
+Rows in single precision are exponentiated by the polynomial of `loops.c` and summed in the same groups, so that the
+digits do not depend on whether there was a compiler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay._core.arrays import Array, Floats, InputError, Labels, Mask, row_chunks, single
+from assay._core.arrays import log as quiet_log
+
+quiet = np.errstate(over="ignore", invalid="ignore")  # logits may be further apart than their type reaches
+
+TERMS = 8  # that are added up in the type of the scores before the sum goes on in double
+FEW = 16  # numbers of bins that `sweep` looks at together
+LEAST: dict[int, Any] = {4: np.float32(-86.0), 8: np.float64(-700.0)}  # by bytes a number: from here down a weight is 0
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSums:
+    """Sums over rows of each class's probability, in bins where it is above the threshold; filled by `reduce`."""
+
+    upper: Floats  # [b] right edges
+    threshold: float
+    mass: Floats  # [k, 4] all probabilities of a class, in four sums side by side
+    labels: Floats  # [k] how often it was the label
+    binned: Floats  # [3, k, b] of probabilities above the threshold: their number, sum, and how many the label's
+
+    @staticmethod
+    def empty(n_classes: int, n_bins: int, threshold: float) -> ClassSums:
+        if n_bins < 1 or not 0 <= threshold <= 1:
+            raise InputError(f"needs at least one bin and a threshold in [0, 1], got {n_bins} and {threshold}")
+        upper = np.arange(1, n_bins + 1) / n_bins
+        k = n_classes
+        return ClassSums(upper, threshold, np.zeros((k, 4)), np.zeros(k), np.zeros((3, k, n_bins)))
+
+    def alike(self) -> ClassSums:
+        """Empty ones of the same shape."""
+        return ClassSums(self.upper, self.threshold, *map(np.zeros_like, (self.mass, self.labels, self.binned)))
+
+    def __iadd__(self, other: ClassSums) -> ClassSums:
+        for name in ("mass", "labels", "binned"):
+            np.add(getattr(self, name), getattr(other, name), out=getattr(self, name))
+        return self
+
+
+@quiet
+def reduce(
+    values: Array, labels: Labels, normalized: bool, columns: Floats, correct: Mask, sums: ClassSums | None
+) -> None:
+    """Write confidence, NLL, Brier, entropy [4, n] and correctness [n]; add probabilities to `sums`."""
+    _refuse(labels, values.shape[1])
+    for rows in row_chunks(*values.shape):
+        one = _probabilities if normalized else _logits
+        p = one(single(values[rows]), labels[rows], columns[:, rows], correct[rows])
+        if sums is not None:
+            _tally(p, labels[rows], sums)
+
+
+def _logits(z: Array, labels: Labels, columns: Floats, correct: Mask) -> Floats:
+    top = z.max(1, keepdims=True)
+    below, weight = _weights(z - top)
+    at_top = below >= 0
+    n_tops = at_top.sum(1)
+    rest = np.where(at_top, z.dtype.type(0), weight)
+    total = _sum(rest) + n_tops
+    large = np.where(below <= LEAST[z.itemsize] / 2, z.dtype.type(0), rest)
+    moment, squares = _sum(below * rest), _sum(large * large) + n_tops
+    label_below = np.take_along_axis(z, labels[:, None], 1)[:, 0].astype(np.float64) - top[:, 0]
+    confidence, nll, brier, entropy = columns
+    np.divide(1, total, out=confidence)
+    log_total = np.log(total)
+    np.subtract(log_total, label_below, out=nll)
+    label_weight = np.take_along_axis(weight, labels[:, None], 1)[:, 0].astype(np.float64)
+    np.maximum((squares * confidence - 2 * label_weight) * confidence + 1, 0, out=brier)
+    np.subtract(log_total, moment * confidence, out=entropy)
+    np.equal(label_below, 0, out=correct)
+    _settle_ties(z, labels, correct, n_tops > 1)
+    return np.asarray(weight * confidence[:, None])
+
+
+def _probabilities(p: Array, labels: Labels, columns: Floats, correct: Mask) -> Floats:
+    top, label_p = p.max(1), np.take_along_axis(p, labels[:, None], 1)[:, 0].astype(np.float64)
+    wide = p.astype(np.float64)
+    confidence, nll, brier, entropy = columns
+    np.minimum(top, 1, out=confidence)
+    np.negative(quiet_log(label_p), out=nll)
+    np.maximum((wide * wide).sum(1) - 2 * label_p + 1, 0, out=brier)
+    some = np.where(wide < np.finfo(np.float64).tiny, 1, wide)
+    entropy[:] = -(some * np.log(some)).sum(1)
+    np.equal(label_p, top, out=correct)
+    _settle_ties(p, labels, correct, (p >= top[:, None]).sum(1) > 1)
+    return wide
+
+
+def _settle_ties(scores: Array, labels: Labels, correct: Mask, tied: Mask) -> None:
+    """Of classes tied at the top the first is the answer."""
+    rows = np.flatnonzero(correct & tied)
+    correct[rows] = scores[rows].argmax(1) == labels[rows]
+
+
+def _tally(p: Floats, labels: Labels, sums: ClassSums) -> None:
+    k, b = sums.binned.shape[1:]
+    row, column = np.nonzero(p > sums.threshold)
+    value = p[row, column]
+    index = column * b + np.searchsorted(sums.upper[:-1], value)
+    hit = (labels[row] == column).astype(np.float64)
+    for total, weight in zip(sums.binned.reshape(3, -1), (None, value, hit), strict=True):
+        total += np.bincount(index, weight, minlength=k * b)
+    sums.mass[:, 0] += p.sum(0)
+    sums.labels[:] += np.bincount(labels, minlength=k)
+
+
+@quiet
+def moments(logits: Array, labels: Labels, b: float) -> Floats:
+    """Of softmax(b z), summed over rows: NLL and its first three derivatives by b, [4]."""
+    _refuse(labels, logits.shape[1])
+    sums = np.zeros(4)
+    for rows in row_chunks(*logits.shape):
+        z = single(logits[rows])
+        top = z.max(1, keepdims=True)
+        below = np.maximum(z - top, z.dtype.type(-1e30))
+        _, weight = _weights(below * z.dtype.type(b))
+        share, distance = weight.astype(np.float64), below.astype(np.float64)
+        total = share.sum(1)
+        m1, m2, m3 = ((share := share * distance).sum(1) / total for _ in range(3))
+        label_below = np.take_along_axis(z, labels[rows, None], 1)[:, 0].astype(np.float64) - top[:, 0]
+        variance = m2 - m1 * m1
+        sums += [
+            float((np.log(total) - b * label_below).sum()),
+            float((m1 - label_below).sum()),
+            float(variance.sum()),
+            float((m3 - m1 * (m2 + 2 * variance)).sum()),
+        ]
+    return sums
+
+
+@quiet
+def confidence(logits: Array, b: float, out: Floats) -> None:
+    """The highest probability of softmax(b z) of each row."""
+    for rows in row_chunks(*logits.shape):
+        z = single(logits[rows])
+        x, weight = _weights((z - z.max(1, keepdims=True)) * z.dtype.type(b))
+        at_top = x >= 0
+        rest = np.where(at_top, z.dtype.type(0), weight)
+        out[rows] = 1 / (rest.sum(1, dtype=np.float64) + at_top.sum(1))
+
+
+def _weights(x: Array) -> tuple[Array, Array]:
+    """x, no lower than LEAST, and exp(x), 0 there."""
+    least = LEAST[x.itemsize]
+    too_low = x <= least
+    x = np.where(too_low, least, x)
+    weight = _exp(x) if x.dtype == np.float32 else np.exp(x)
+    return x, np.where(too_low, x.dtype.type(0), weight)
+
+
+def _exp(x: Array) -> Array:
+    """exp of float32 in [-86, 0], operation by operation as in `loops.c`."""
+    one, magic = np.float32, np.float32(12582912.0)  # 1.5 2^23: rounds to an integer
+    shifted = x * one(1.44269504) + magic
+    m = shifted - magic
+    r = x - m * one(0.693359375) + m * one(2.12194440e-4)
+    rr = r * r
+    third = one(1.3981999507e-3) + one(1.9875691500e-4) * r
+    second = one(4.1665795894e-2) + one(8.3334519073e-3) * r + third * rr
+    first = one(5.0000001201e-1) + one(1.6666665459e-1) * r + second * rr
+    power = (shifted.view(np.int32) + np.int32(127 - 0x4B400000)) << np.int32(23)
+    return np.asarray((one(1) + r + first * rr) * power.view(np.float32))
+
+
+def _sum(x: Array) -> Floats:
+    """Sums of rows: of TERMS neighbors in their own type, and of these in double."""
+    k = x.shape[1]
+    if k % TERMS:
+        x = np.concatenate([x, np.zeros((len(x), -k % TERMS), dtype=x.dtype)], 1)
+    groups = x[:, ::TERMS].copy()
+    for i in range(1, TERMS):
+        groups += x[:, i::TERMS]
+    return np.asarray(groups.sum(1, dtype=np.float64))
+
+
+def _refuse(labels: Labels, k: int) -> None:
+    wrong = (labels < 0) | (labels >= k)
+    if wrong.any():
+        raise InputError(f"row {wrong.argmax()}: label {labels[wrong.argmax()]} is no class")
+
+
+def runs(negated: Floats, errors: Floats) -> tuple[Floats, Floats, Floats]:
+    """The distinct scores, and how many samples and errors have at least each; the counts begin with 0."""
+    last = last_of_runs(negated)
+    distinct = negated.take(last)
+    misses = np.bincount(distinct.searchsorted(errors), minlength=len(distinct))
+    return -distinct, np.append(0.0, last + 1), from_zero(misses)
+
+
+def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
+    index = upper[:-1].searchsorted(confidence)
+    return np.stack([np.bincount(index, weight, len(upper)) for weight in (None, confidence, correct)])
+
+
+def last_of_runs(values: Floats) -> Labels:
+    """Where each run of equal neighbors ends."""
+    return np.flatnonzero(np.append(values[1:] != values[:-1], True))
+
+
+def from_zero(steps: Array) -> Floats:
+    """Cumulative sums, with the empty one in front."""
+    out = np.empty(len(steps) + 1)
+    out[0] = 0
+    np.cumsum(steps, out=out[1:])
+    return out
+
+
+def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
+    size, misses = kept[1:] - kept[:-1], wrong[1:] - wrong[:-1]
+    return kept - wrong, from_zero(score * size), size, misses, size - misses
+
+
+def risks(kept: Floats, wrong: Floats) -> float:
+    """Sum over k of the expected error rate among the k most confident."""
+    at_ends = float((wrong[1:] / kept[1:]) @ np.diff(kept))
+    tied = np.flatnonzero(np.diff(kept) > 1)
+    return at_ends + _tie_excess(kept, wrong, tied) if len(tied) else at_ends
+
+
+def _tie_excess(kept: Floats, wrong: Floats, tied: Labels) -> float:
+    """What the risks inside tie blocks add up to, over all orders, beyond the risk at the end of each."""
+    from scipy.special import digamma
+
+    before, after, above, below = kept[tied], kept[tied + 1], wrong[tied], wrong[tied + 1]
+    size, misses = after - before, below - above
+    # After j of a block the expected risk is (wrong + j rate) / (before + j); summing it over j = 1..size takes the
+    # harmonic numbers between the two ends of the block.
+    inside = misses + (above - misses / size * before) * (digamma(after + 1) - digamma(before + 1))
+    return float((inside - size * below / after).sum())
+
+
+def majorant(x: Floats, y: Floats) -> Labels:
+    """Corners of the concave majorant, where pooled runs begin, and the end of the last."""
+    from scipy.optimize import isotonic_regression
+
+    slope = np.diff(y) / np.diff(x)
+    # Neighbors of equal slope are pooled in any case; without them there is far less to fit.
+    ends = np.append(0, last_of_runs(slope) + 1)
+    fit = isotonic_regression(slope[ends[1:] - 1], weights=np.diff(x[ends]), increasing=False)
+    return np.asarray(ends[fit.blocks])
+
+
+def laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
+    excess, decay = hits - score * size, np.exp(score * (-1 / width))
+    above = np.cumsum(excess * decay)
+    above /= decay
+    return 2 * float(excess @ above) - float(excess @ excess)
+
+
+def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:
+    """The number of bins, from `first` to `last`, before the first whose accuracies fall somewhere; else `last`."""
+    while first <= last:
+        # Whole runs of bin numbers at once: at few samples each number alone is all overhead.
+        at_once = max(min(first + FEW, 2**15 // (first + FEW)), 1)
+        numbers = np.arange(first, min(first + at_once - 1, last) + 1)
+        monotone = _monotone(kept, right, numbers)
+        if not monotone.all():
+            return first - 1 + int(monotone.argmin())
+        first = int(numbers[-1]) + 1
+    return last
+
+
+def _monotone(kept: Floats, right: Floats, numbers: Labels) -> Mask:
+    """For each number of bins: do their accuracies, empty bins aside, never fall?"""
+    n = int(kept[-1])
+    b, j = numbers[:, None], np.arange(numbers[-1] + 1)  # a number's bins beyond its own are empty
+    start = np.searchsorted(kept[1:], np.maximum(b - j, 0) * n // b, side="right")
+    below, hits_below = kept[start], right[start]
+    count, hits = below[:, :-1] - below[:, 1:], hits_below[:, :-1] - hits_below[:, 1:]
+    accuracy = hits / np.maximum(count, 1)
+    return np.asarray(((accuracy >= np.maximum.accumulate(accuracy, axis=1)) | (count == 0)).all(1))

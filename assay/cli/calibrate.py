@@ -1,0 +1,124 @@
+"""The command `assay calibrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from assay import files, maps
+from assay._core import loops
+from assay._core.arrays import InputError
+from assay._core.lookup import lookup
+from assay._core.writing import not_over
+from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, rows_digest, shared_rows
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
+from assay.comparing import Comparison, compare
+from assay.maps import Map
+from assay.predictions import Outcomes, Predictions
+from assay.report import terminal
+
+Rows = Predictions | Outcomes
+Calibrator = Callable[[Any], Map]
+
+
+def calibrate_command(
+    held_out: Path,
+    *,
+    method: str = "temperature",
+    apply: Path | None = None,
+    out: Path | None = None,
+    save: Path | None = None,
+    columns: ColumnNames = STANDARD,
+    in_sample: Annotated[bool, Parameter(negative="")] = False,
+    threads: Threads = None,
+) -> None:
+    """Fit a calibrator on held-out predictions, and say what it does to calibration and to ranking.
+
+    It is judged on the test set, or without one by cross-validation.
+
+    Parameters
+    ----------
+    held_out
+        Predictions to fit on.
+    method
+        A calibrator (`assay list calibrators`), or `all` for a table of them all.
+    apply
+        Predictions of a test set, to apply the map to and to judge it on.
+    out
+        Write the calibrated test predictions to this file.
+    save
+        Write the map to this file, as JSON.
+    in_sample
+        Judge the map even on rows that it was fitted on.
+    """
+    refuse_group(columns)
+    not_over(out, save, reading=[held_out, apply])
+    fit_on = files.read(held_out, columns)
+    test = None if apply is None else in_order(files.read(apply, columns), classes_of(fit_on))
+    chosen = _calibrators(method, fit_on)
+    _refuse_outputs(chosen, test, out, save)
+    if test is not None and not in_sample:
+        _refuse_shared(fit_on, test)
+    judged: dict[str, tuple[Map, Comparison]] = {}
+    refused: dict[str, str] = {}
+    with loops.threads(threads), Console(stderr=True).status("") as status:
+        for name, calibrator in chosen.items():
+            status.update(f"fitting {name}")
+            try:
+                mapping, after = _fitted(calibrator, fit_on, test)
+            except InputError as problem:
+                if len(chosen) == 1:
+                    raise
+                refused[name] = str(problem)
+                continue
+            judged[name] = mapping, _compared(fit_on if test is None else test, after)
+    if not judged:
+        raise InputError(f"these rows allow none of the calibrators; {', '.join(map(': '.join, refused.items()))}")
+    if save is not None:
+        fit = replace(mapping.fit, rows=rows_digest(fit_on), classes=classes_of(fit_on))
+        maps.save(replace(mapping, fit=fit), save)
+    if out is not None:
+        files.write(after, out)
+    judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
+    Console().print(terminal.calibrators_view(judged, judged_on, refused, in_folds=test is None))
+
+
+def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
+    """The calibrators of that name, or all that the rows allow."""
+    allowed = CALIBRATORS if isinstance(held_out, Predictions) else TOP_LABEL
+    if method == "all":
+        return dict(allowed)
+    lookup("calibrator", method, CALIBRATORS)
+    if method not in allowed:
+        raise InputError(f"{method} needs the logits of all classes; confidences allow {', '.join(allowed)}")
+    return {method: CALIBRATORS[method]}
+
+
+def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, out: Path | None, save: Path | None) -> None:
+    if out is not None and test is None:
+        raise InputError("--out needs --apply, the predictions to calibrate")
+    if len(chosen) > 1 and (out is not None or save is not None):
+        raise InputError("--out and --save need one method, not all")
+
+
+def _refuse_shared(fit_on: Rows, test: Rows) -> None:
+    shared = shared_rows(fit_on, test)
+    if shared > len(test) / 100:
+        raise InputError(f"{shared} of {len(test)} test rows were fitted on; judge on others, or say --in-sample")
+
+
+def _fitted(calibrator: Calibrator, fit_on: Rows, test: Rows | None) -> tuple[Map, Rows]:
+    """The map, and the calibrated test set, or by cross-validation the calibrated held-out set."""
+    mapping = calibrator(fit_on)
+    return mapping, cross_validated(fit_on, calibrator) if test is None else maps.apply(mapping, test)
+
+
+def _compared(before: Rows, after: Rows) -> Comparison:
+    """Predictions are compared whole, so that two classes have a verdict on class 1."""
+    whole = isinstance(before, Predictions) and isinstance(after, Predictions)
+    return compare(before, after) if whole else compare(before.outcomes(), after.outcomes())

@@ -1,0 +1,71 @@
+"""The command `assay threshold`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from assay import files, maps
+from assay._core import loops
+from assay._core.arrays import InputError
+from assay._core.writing import not_over
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.report import terminal
+from assay.thresholds import choose_threshold
+
+
+def threshold_command(
+    held_out: Path,
+    *,
+    risk: float | None = None,
+    coverage: float | None = None,
+    error_cost: float | None = None,
+    level: float = 0.95,
+    mapping: Annotated[Path | None, Parameter(name="--map")] = None,
+    columns: ColumnNames = STANDARD,
+    in_sample: Annotated[bool, Parameter(negative="")] = False,
+    json: Path | None = None,
+    threads: Threads = None,
+) -> None:
+    """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
+
+    Parameters
+    ----------
+    held_out
+        Predictions that neither the model nor the map were fitted on.
+    risk
+        Accept at most this share of errors; .01 if no other goal is given.
+    coverage
+        Accept this share of inputs instead.
+    error_cost
+        Or minimize the cost: an accepted error costs as much as this many reviews.
+    level
+        Probability that the guarantee holds.
+    mapping
+        A map to apply first, as `assay calibrate --save` writes it.
+    in_sample
+        Continue even if the map was fitted on these very rows: the guarantee is then too good.
+    json
+        Write the threshold and its figures to this file.
+    """
+    refuse_group(columns)
+    not_over(json, reading=[held_out, mapping])
+    rows = files.read(held_out, columns)
+    with loops.threads(threads):
+        if mapping is not None:
+            from assay.calibrators import rows_digest
+
+            loaded = maps.load(mapping)
+            rows = in_order(rows, loaded.fit.classes)
+            if loaded.fit.rows == rows_digest(rows) and not in_sample:
+                raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
+            rows = maps.apply(loaded, rows)
+        chosen = choose_threshold(rows, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
+    Console().print(terminal.threshold_view(chosen))
+    if json is not None:
+        from assay.report.jsons import write_json
+
+        write_json(chosen, json)

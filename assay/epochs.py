@@ -1,0 +1,128 @@
+"""Figures of an epoch, and which of them a run records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+from typing import Literal
+
+import numpy as np
+
+from assay._core.arrays import Floats, InputError, Mask
+from assay.metrics import Tables, accuracy, aurc, auroc, ece, nll
+from assay.predictions import Outcomes, Predictions
+
+Split = Literal["train", "held_out", "test"]
+
+
+def optimal_ece(tables: Tables) -> float:
+    """ECE at the best temperature of .1 to 10 for these very samples (wang2021, fig 4): a bound, not a method."""
+    from assay.calibrators import temperature_optimal_on_test
+
+    assert isinstance(tables.source, Predictions), "a network gives logits"
+
+    def loss(outcomes: Outcomes) -> float:
+        return ece(outcomes)
+
+    return temperature_optimal_on_test(tables.source, loss, step=0.1).fit.after
+
+
+def _nll(tables: Tables) -> Floats:
+    assert tables.outcomes.nll is not None, "predictions always have one"
+    return tables.outcomes.nll
+
+
+def _entropy(tables: Tables) -> Floats:
+    assert tables.outcomes.entropy is not None, "predictions always have one"
+    return tables.outcomes.entropy
+
+
+def _true_class(tables: Tables) -> Floats:
+    """Probability of the true class."""
+    return np.exp(-_nll(tables))
+
+
+def _right(tables: Tables) -> Mask:
+    return tables.outcomes.correct
+
+
+def _wrong(tables: Tables) -> Mask:
+    return ~tables.outcomes.correct
+
+
+def _mean(column: Callable[[Tables], Floats], rows: Callable[[Tables], Mask] | None = None) -> Figure:
+    """The mean of a column over some rows; nan if there are none."""
+
+    def figure(tables: Tables) -> float:
+        values = column(tables) if rows is None else column(tables)[rows(tables)]
+        return float(values.mean()) if len(values) else nan
+
+    return figure
+
+
+Figure = Callable[[Tables], float]
+
+FIGURES: dict[str, Figure] = {
+    "accuracy": accuracy,
+    "nll": nll,
+    "nll_correct": _mean(_nll, _right),
+    "nll_wrong": _mean(_nll, _wrong),
+    "entropy_correct": _mean(_entropy, _right),
+    "entropy_wrong": _mean(_entropy, _wrong),
+    "true_class": _mean(_true_class),
+    "true_class_correct": _mean(_true_class, _right),
+    "true_class_wrong": _mean(_true_class, _wrong),
+    "ece": ece,
+    "auroc": auroc,
+    "aurc": aurc,
+    "optimal_ece": optimal_ece,
+}
+CHEAP = tuple(name for name in FIGURES if name != "optimal_ece")  # that one tries a hundred temperatures
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run records; loss and learning rate are always recorded.
+
+    Figures of the training set come from the training pass itself: from the first evaluation of each sample, before
+    the step, in train mode, augmented and, under mixup, mixed; of trees, from the roots. They take the memory of the
+    logits of the training set.
+
+    Parameters
+    ----------
+    figures
+        Figures of each epoch: accuracy, nll, ece, auroc, aurc, ...
+    on
+        Splits to compute them on.
+    weight_norm
+        Record the norm of the last layer's weights after each epoch.
+    learned_epochs
+        Record for each training sample the epoch from which its answer stays right to the end.
+    gradient_norms_at
+        Epochs, from 0, at which to record the norm of each training sample's gradient in the last layer.
+    reliability_at
+        Epochs, from 0, at which to record the reliability of the training set in 15 bins.
+    """
+
+    figures: tuple[str, ...] = CHEAP
+    on: tuple[Split, ...] = ("train", "held_out")
+    weight_norm: bool = True
+    learned_epochs: bool = True
+    gradient_norms_at: tuple[int, ...] = ()
+    reliability_at: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.figures if name not in FIGURES]
+        if unknown:
+            raise InputError(f"unknown figure '{unknown[0]}'; there are {', '.join(FIGURES)}")
+
+    def refuse_beyond(self, epochs: int) -> None:
+        """Raise if an epoch to record is not one of the training."""
+        for epoch in (*self.gradient_norms_at, *self.reliability_at):
+            if not 0 <= epoch < epochs:
+                raise InputError(f"epoch {epoch} is to be recorded, but epochs are 0 to {epochs - 1}")
+
+
+NOTHING = Record((), (), weight_norm=False, learned_epochs=False)
+"""Only loss and learning rate."""

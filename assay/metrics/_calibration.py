@@ -1,0 +1,87 @@
+"""Calibration: how far confidence is from accuracy. Every metric is a line on a table of bins."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from assay._core.arrays import Floats
+from assay.metrics._bins import mass_starts
+from assay.metrics._tables import N_BINS, Binnable, Rankable, equal_mass, equal_width, once, ranking
+
+
+def ece(x: Binnable, n_bins: int = N_BINS, *, norm: float = 1) -> float:
+    """Expected calibration error over equal-width bins: (sum of weight * |gap|^norm)^(1/norm).
+
+    >>> from assay import Outcomes
+    >>> round(ece(Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [True, True, False, True])), 3)
+    0.35
+    """
+    bins = equal_width(x, n_bins)
+    return float((bins.weight @ np.abs(bins.gap) ** norm) ** (1 / norm))
+
+
+def rmsce(x: Binnable, n_bins: int = N_BINS) -> float:
+    """Root mean squared calibration error over equal-width bins."""
+    return ece(x, n_bins, norm=2)
+
+
+def ada_ece(x: Binnable, n_bins: int = N_BINS, *, norm: float = 1) -> float:
+    """AdaECE: the expected calibration error over equal-mass bins."""
+    return ece(equal_mass(x, n_bins), norm=norm)
+
+
+def ece_l2_mass(x: Binnable, n_bins: int = N_BINS) -> float:
+    """The l2 calibration error over equal-mass bins (karandikar2021)."""
+    return ada_ece(x, n_bins, norm=2)
+
+
+def mce(x: Binnable, n_bins: int = N_BINS) -> float:
+    """Maximum calibration error: the gap of the worst equal-width bin."""
+    return float(np.abs(equal_width(x, n_bins).gap).max())
+
+
+def oe(x: Binnable, n_bins: int = N_BINS) -> float:
+    """Overconfidence error: sum of weight * confidence * (gap where positive) (Thulasidasan et al. 2019)."""
+    bins = equal_width(x, n_bins)
+    return float(bins.confidence @ np.maximum(bins.gap, 0) / bins.count.sum())
+
+
+def debiased_ece(x: Binnable, n_bins: int = N_BINS) -> float:
+    """l2 calibration error without what noise adds (Kumar et al. 2019), at least 0; a bin of one sample counts 0."""
+    return sqrt(max(squared_ce(x, n_bins), 0.0))
+
+
+def squared_ce(x: Binnable, n_bins: int = N_BINS) -> float:
+    """Unbiased square of the l2 error over equal-mass bins; negative where noise would have added more than is seen."""
+    bins = equal_mass(x, n_bins)
+    noise = bins.accuracy * (1 - bins.accuracy) / np.maximum(bins.count - 1, 1)
+    return float(bins.weight @ ((bins.gap**2 - noise) * (bins.count > 1)))
+
+
+def ece_lb(x: Rankable, n_bins: int = N_BINS, *, norm: float = 1) -> float:
+    """Label-binned ECE: each confidence against the accuracy of its equal-mass bin (karandikar2021, eq 7).
+
+    It is never below the binned form.
+    """
+    r = ranking(x)
+    gap = once(x, _label_gap) if n_bins == N_BINS else _label_gap(x, n_bins)
+    return sqrt(float((gap * gap) @ r.size) / r.n) if norm == 2 else float((gap**norm @ r.size / r.n) ** (1 / norm))
+
+
+def ece_lb_l1(x: Rankable) -> float:
+    """Label-binned ECE, l1."""
+    return ece_lb(x)
+
+
+def ece_lb_l2(x: Rankable) -> float:
+    """Label-binned ECE, l2."""
+    return ece_lb(x, norm=2)
+
+
+def _label_gap(x: Rankable, n_bins: int = N_BINS) -> Floats:
+    """How far the confidence is from the accuracy of its equal-mass bin, at each score of the ranking, [t]."""
+    r, bins = ranking(x), equal_mass(x, n_bins)
+    start = mass_starts(r, n_bins)[::-1]
+    return np.abs(r.score - np.repeat(bins.accuracy[::-1], start[1:] - start[:-1]))

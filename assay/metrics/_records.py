@@ -1,0 +1,347 @@
+"""One record a metric: what it is called, how it is shown, how it is computed, and how sure it is.
+
+A line of `METRICS` adds a metric to evaluate, audit, compare, the terminal, JSON, tables, figures, pages, studies and
+the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from assay._core.arrays import InputError
+from assay._core.lookup import lookup
+from assay.metrics._by_class import ada_ece_positive, classwise_ece, ece_positive, tace
+from assay.metrics._calibration import (
+    ada_ece,
+    debiased_ece,
+    ece,
+    ece_l2_mass,
+    ece_lb_l1,
+    ece_lb_l2,
+    mce,
+    oe,
+    rmsce,
+)
+from assay.metrics._failure import (
+    augrc,
+    aupr_error,
+    aupr_success,
+    aurc,
+    auroc,
+    e_aurc,
+    fpr95,
+    risk_at_80,
+    risk_at_90,
+    risk_at_95,
+)
+from assay.metrics._kernel import mmce, smooth_ece
+from assay.metrics._means import accuracy, brier, mean_confidence, mean_entropy, nll
+from assay.metrics._proper import brier_calibration, brier_refinement, nll_calibration, nll_refinement
+from assay.metrics._ranking import Ranking
+from assay.metrics._split import confidence_gap, ece_correct, ece_wrong, s99, s99_accuracy
+from assay.metrics._sweep import sweep_ece
+from assay.metrics._tables import Measurable, Tables, tables
+from assay.metrics.inference import (
+    Influence,
+    augrc_influence,
+    aupr_error_influence,
+    aupr_success_influence,
+    aurc_influence,
+    auroc_influence,
+    e_aurc_influence,
+)
+from assay.metrics.inference import _rules as rules
+from assay.metrics.inference._rules import FloorRule, IntervalRule, PairedRule
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How a number is shown: multiplied, with this many digits, followed by the sign."""
+
+    factor: float
+    sign: str
+    digits: int
+
+    def number(self, value: float) -> str:
+        """The value without its sign, for a column that has it in its head."""
+        return f"{self.factor * value:.{self.digits}f}"
+
+    def __call__(self, value: float) -> str:
+        """The value with its sign.
+
+        >>> PERCENT(0.1586), PER_MILLE(0.0828), PLAIN(0.6931)
+        ('15.86%', '82.80‰', '0.6931')
+        """
+        return f"{self.number(value)}{self.sign}"
+
+
+PERCENT = Unit(100, "%", 2)
+SMALL_PERCENT = Unit(100, "%", 3)  # of squared errors
+PER_MILLE = Unit(1000, "‰", 2)  # the x10³ of the papers' tables
+PLAIN = Unit(1, "", 4)
+
+
+Of = Callable[[Tables], float]
+Needs = Callable[[Tables], bool]
+
+
+def _any(t: Tables) -> bool:
+    return True
+
+
+def _confidence(t: Tables) -> bool:
+    return t.is_probability
+
+
+def _all_classes(t: Tables) -> bool:
+    return t.n_classes > 0
+
+
+def _two_classes(t: Tables) -> bool:
+    return t.n_classes == 2
+
+
+def _nll(t: Tables) -> bool:
+    return t.is_probability and t.outcomes.nll is not None
+
+
+def _brier(t: Tables) -> bool:
+    return t.is_probability and t.outcomes.brier is not None
+
+
+def _entropy(t: Tables) -> bool:
+    return t.is_probability and t.outcomes.entropy is not None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Everything that is known of a metric."""
+
+    key: str
+    axis: str  # scoring, calibration, refinement or description
+    better: str  # higher, lower, or - where neither is
+    unit: Unit
+    title: str  # what a picture or a page calls it
+    line: str  # what it is, in a line
+    of: Of
+    needs: Needs = _confidence  # what the input must have for it
+    interval: IntervalRule | None = None  # none where no interval of known coverage exists
+    floor: FloorRule | None = None  # what a calibrated model would show
+    paired: PairedRule | None = None  # none where no paired test of known level exists
+    headline: bool = False  # whether it stands in the short table
+
+
+def _score(of: Of, title: str, line: str, needs: Needs, *, unit: Unit = PLAIN, better: str = "lower") -> Metric:
+    """A score of the answers themselves."""
+    return Metric(of.__name__, "scoring", better, unit, title, line, of, needs)
+
+
+def _gap(of: Of, title: str, line: str, needs: Needs = _confidence) -> Metric:
+    """A calibration error, lower for better, in per cent."""
+    return Metric(of.__name__, "calibration", "lower", PERCENT, title, line, of, needs)
+
+
+def _ranks(
+    of: Of, title: str, line: str, needs: Needs = _any, *, unit: Unit = PERCENT, better: str = "lower"
+) -> Metric:
+    """How well right answers are told from wrong ones."""
+    return Metric(of.__name__, "refinement", better, unit, title, line, of, needs)
+
+
+def _says(of: Of, title: str, line: str, needs: Needs = _confidence, *, unit: Unit = PERCENT) -> Metric:
+    """A description, of which neither higher nor lower is better."""
+    return Metric(of.__name__, "description", "-", unit, title, line, of, needs)
+
+
+def _by_influence(metric: Metric, influence: Callable[[Ranking], Influence]) -> Metric:
+    """A ranking metric whose interval and paired test come from its influence function."""
+    interval, paired = rules.by_influence(metric.of, influence), rules.paired_by_influence(metric.of, influence)
+    return replace(metric, interval=interval, paired=paired)
+
+
+_SCORES = (
+    replace(
+        _score(accuracy, "accuracy", "share of right answers", _any, unit=PERCENT, better="higher"),
+        interval=rules.accuracy_rule,
+        paired=rules.accuracy_paired,
+    ),
+    replace(
+        _score(nll, "NLL", "mean -log probability of the true class", _nll),
+        interval=rules.nll_rule,
+        paired=rules.nll_paired,
+    ),
+    replace(
+        _score(brier, "Brier score", "mean squared distance from the one-hot label, summed over classes", _brier),
+        interval=rules.brier_rule,
+        paired=rules.brier_paired,
+    ),
+)
+_GAPS = (
+    replace(
+        _gap(ece, "ECE", "expected calibration error, 15 equal-width bins, l1"),
+        interval=rules.ece_rule,
+        floor=rules.ece_floor,
+    ),
+    _gap(mce, "MCE", "gap of the worst of 15 equal-width bins"),
+    _gap(oe, "overconfidence error", "overconfidence error: gaps where confidence exceeds accuracy, by confidence"),
+    _gap(rmsce, "RMSCE", "root mean squared calibration error, 15 equal-width bins"),
+    replace(
+        _gap(ada_ece, "AdaECE", "AdaECE: 15 equal-mass bins, l1"),
+        interval=rules.ada_ece_rule,
+        floor=rules.ada_ece_floor,
+    ),
+    replace(
+        _gap(ece_l2_mass, "ECE, equal mass, l2", "15 equal-mass bins, l2"),
+        interval=rules.l2_rule,
+        floor=rules.l2_floor,
+    ),
+    replace(
+        _gap(debiased_ece, "debiased ECE", "15 equal-mass bins, l2, without what noise adds (Kumar et al.)"),
+        interval=rules.l2_rule,
+    ),
+    _gap(ece_lb_l1, "label-binned ECE, l1", "label-binned: each confidence against its bin's accuracy, l1"),
+    _gap(ece_lb_l2, "label-binned ECE, l2", "label-binned, l2"),
+    _gap(sweep_ece, "ECE sweep", "as many equal-mass bins as keep accuracy monotone, l1"),
+    _gap(smooth_ece, "smooth ECE", "smECE: no bins, a Gaussian as wide as the error it finds"),
+    _gap(mmce, "MMCE", "maximum mean calibration error: a kernel instead of bins"),
+    _gap(ece_correct, "ECE of right answers", "of the right answers alone: how far their confidence stays below 1"),
+    _gap(ece_wrong, "ECE of wrong answers", "of the wrong answers alone: their mean confidence"),
+    replace(
+        _gap(nll_calibration, "calibration part of NLL", "top-label log loss that isotonic recalibration removes"),
+        unit=PLAIN,
+    ),
+    _gap(brier_calibration, "calibration part of Brier", "top-label squared error that isotonic recalibration removes"),
+    _gap(classwise_ece, "classwise ECE", "mean over classes of the one-vs-rest ECE, 15 equal-width bins", _all_classes),
+    _gap(tace, "TACE", "classwise ECE over probabilities above .01", _all_classes),
+    replace(
+        _gap(ece_positive, "ECE of class 1", "two classes: ECE of the probability of class 1", _two_classes),
+        interval=rules.of_positive(rules.ece_rule),
+        floor=rules.of_positive(rules.ece_floor),
+    ),
+    replace(
+        _gap(ada_ece_positive, "AdaECE of class 1", "two classes: AdaECE of the probability of class 1", _two_classes),
+        interval=rules.of_positive(rules.ada_ece_rule),
+        floor=rules.of_positive(rules.ada_ece_floor),
+    ),
+)
+_RANKS = (
+    _by_influence(
+        _ranks(auroc, "AUROC", "chance that a right answer is more confident than a wrong one", better="higher"),
+        auroc_influence,
+    ),
+    _by_influence(
+        _ranks(aupr_success, "AUPR-success", "average precision, right answers positive", better="higher"),
+        aupr_success_influence,
+    ),
+    _by_influence(
+        _ranks(aupr_error, "AUPR-error", "average precision, errors positive, least confident first", better="higher"),
+        aupr_error_influence,
+    ),
+    replace(
+        _ranks(fpr95, "FPR95", "share of errors accepted when 95 % of right answers are"), interval=rules.fpr95_rule
+    ),
+    _by_influence(_ranks(aurc, "AURC", "area under the risk-coverage curve", unit=PER_MILLE), aurc_influence),
+    _by_influence(
+        _ranks(e_aurc, "E-AURC", "AURC above that of a perfect ranking of the same answers", unit=PER_MILLE),
+        e_aurc_influence,
+    ),
+    _by_influence(
+        _ranks(augrc, "AUGRC", "area under the generalized risk-coverage curve", unit=PER_MILLE), augrc_influence
+    ),
+    *(
+        replace(
+            _ranks(of, f"risk at {share} % coverage", f"error rate among the {share} % most confident"),
+            interval=rules.risk_rule(share / 100),
+        )
+        for of, share in ((risk_at_80, 80), (risk_at_90, 90), (risk_at_95, 95))
+    ),
+    _ranks(
+        nll_refinement,
+        "refinement part of NLL",
+        "top-label log loss left after isotonic recalibration",
+        _confidence,
+        unit=PLAIN,
+    ),
+    _ranks(
+        brier_refinement,
+        "refinement part of Brier",
+        "top-label squared error left after isotonic recalibration",
+        _confidence,
+    ),
+    _ranks(
+        confidence_gap,
+        "confidence gap",
+        "mean confidence of right minus that of wrong answers",
+        _confidence,
+        better="higher",
+    ),
+)
+_DESCRIPTIONS = (
+    _says(mean_confidence, "mean confidence", "mean confidence; above accuracy means over-confident"),
+    _says(mean_entropy, "mean entropy", "mean entropy of the probabilities, in nats", _entropy, unit=PLAIN),
+    _says(s99, "|S99|", "share of samples with confidence at least .99"),
+    replace(_says(s99_accuracy, "accuracy of S99", "accuracy of those samples"), better="higher"),
+)
+_HEADLINE = (
+    *("ece", "ada_ece", "ece_l2_mass", "debiased_ece", "smooth_ece", "classwise_ece", "ece_positive"),
+    *("auroc", "aupr_error", "fpr95", "aurc", "e_aurc", "risk_at_90"),
+    *("accuracy", "nll", "brier", "mean_confidence", "calibration_part", "part_positive"),
+)
+_COMPARED_ONLY = (
+    Metric(
+        key="calibration_part",
+        axis="calibration",
+        better="lower",
+        unit=SMALL_PERCENT,
+        title="calibration part",
+        line="unbiased calibration part of the top-label Brier score",
+        of=rules.calibration_square,
+        paired=rules.calibration_paired,
+    ),
+    Metric(
+        key="part_positive",
+        axis="calibration",
+        better="lower",
+        unit=SMALL_PERCENT,
+        title="calibration part of class 1",
+        line="two classes: the same of the probability of class 1",
+        of=rules.of_positive(rules.calibration_square),
+        needs=_two_classes,
+        paired=rules.positive_paired,
+    ),
+)
+
+
+def _by_key(*metrics: Metric) -> dict[str, Metric]:
+    return {metric.key: replace(metric, headline=metric.key in _HEADLINE) for metric in metrics}
+
+
+METRICS: dict[str, Metric] = _by_key(*_SCORES, *_GAPS, *_RANKS, *_DESCRIPTIONS)
+"""Every metric that `evaluate` and `audit` give."""
+
+COMPARED: dict[str, Metric] = METRICS | _by_key(*_COMPARED_ONLY)
+"""The same and what only a comparison gives: calibration errors whose difference has a test of known level."""
+
+
+def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict[str, float]:
+    """Every metric that the input allows, by key, or those that are asked for, and then only those are computed.
+
+    From `Outcomes` metrics that need the probabilities of all classes are absent; from a score that is no probability,
+    all but accuracy and the ranking metrics. What is undefined (AUROC without an error) is nan.
+
+    >>> from assay import Outcomes
+    >>> o = Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [True, True, False, True])
+    >>> {key: round(value, 3) for key, value in evaluate(o, ["ece", "auroc"]).items()}
+    {'ece': 0.35, 'auroc': 0.667}
+    """
+    if keys is None:
+        t = tables(predictions)
+        return {key: t.once(metric.of) for key, metric in METRICS.items() if metric.needs(t)}
+    asked = [lookup("metric", key, METRICS) for key in keys]
+    classwise = any(metric.needs is _all_classes for metric in asked)
+    t = predictions if isinstance(predictions, Tables) else Tables(predictions, classwise)
+    for metric in asked:
+        if not metric.needs(t):
+            raise InputError(f"these predictions do not give '{metric.key}': {metric.line}")
+    return {metric.key: t.once(metric.of) for metric in asked}

@@ -1,0 +1,169 @@
+"""The tables that metrics are read from: lazy, cached, and shared by everything that looks at one set of predictions.
+
+`ranking(x)`, `equal_width(x)`, `equal_mass(x)`, `isotonic(x)` and `class_bins(x)` take predictions, outcomes, tables or
+the table itself, so that `metrics.ece(predictions)` and `metrics.ece(bins)` are the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from assay._core.plain import ClassSums
+from assay.metrics._bins import Bins, mass_bins_of, width_bins, width_bins_of
+from assay.metrics._classwise import ClassBins, class_bins_of
+from assay.metrics._isotonic import Isotonic, isotonic_of
+from assay.metrics._ranking import Ranking, ranking_of
+from assay.predictions import Outcomes, Predictions
+
+N_BINS = 15
+THRESHOLD = 0.01  # of the classwise bins: probabilities at most this are summed, not binned
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """One set of predictions, and whatever was computed of them so far: one pass over the rows and one sort at most."""
+
+    source: Predictions | Outcomes
+    classwise: bool = True  # whether the pass over the rows fills the classwise bins too
+    draws: int = 1000  # of the noise floors
+    seed: int = 0
+    _found: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, compute: Callable[[Tables], T]) -> T:
+        """What `compute` makes of these tables, computed the first time only."""
+        if compute not in self._found:
+            self._found[compute] = compute(self)
+        return cast(T, self._found[compute])
+
+    @property
+    def outcomes(self) -> Outcomes:
+        return self._pass[0]
+
+    @cached_property
+    def class_bins(self) -> ClassBins:
+        """Of predictions only."""
+        return self._pass[1] or Tables(self.source).class_bins
+
+    @cached_property
+    def _pass(self) -> tuple[Outcomes, ClassBins | None]:
+        if isinstance(self.source, Outcomes):
+            return self.source, None
+        if not self.classwise:
+            return self.source.outcomes(), None
+        sums = ClassSums.empty(self.source.n_classes, N_BINS, THRESHOLD)
+        outcomes = self.source.outcomes(sums)
+        return outcomes, class_bins_of(sums, len(outcomes))
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        return ranking_of(self.outcomes)
+
+    @cached_property
+    def width(self) -> Bins:
+        return width_bins(self.outcomes.confidence, self.outcomes.correct, N_BINS)
+
+    @cached_property
+    def mass(self) -> Bins:
+        return mass_bins_of(self.ranking, N_BINS)
+
+    @cached_property
+    def isotonic(self) -> Isotonic:
+        return isotonic_of(self.ranking)
+
+    @cached_property
+    def positive(self) -> Tables:
+        """Of two classes: the tables of the probability of class 1."""
+        assert isinstance(self.source, Predictions)
+        return Tables(positive_class(self.source), draws=self.draws, seed=self.seed)
+
+    @property
+    def is_probability(self) -> bool:
+        return self.outcomes.is_probability
+
+    @property
+    def n_classes(self) -> int:
+        """0 where only outcomes are known."""
+        return self.source.n_classes if isinstance(self.source, Predictions) else 0
+
+
+Measurable = Predictions | Outcomes | Tables
+Rankable = Measurable | Ranking
+Binnable = Rankable | Bins
+
+
+def tables(x: Measurable) -> Tables:
+    """Tables of predictions or outcomes; tables are themselves."""
+    return x if isinstance(x, Tables) else Tables(x)
+
+
+def plain_tables(x: Measurable) -> Tables:
+    """The same without classwise bins, for one metric that does not need them."""
+    return x if isinstance(x, Tables) else Tables(x, classwise=False)
+
+
+def once(x: Rankable, compute: Callable[[Any], T]) -> T:
+    """What `compute` makes of `x`; of tables it is kept."""
+    return x.once(compute) if isinstance(x, Tables) else compute(x)
+
+
+def ranking(x: Rankable) -> Ranking:
+    """The ranking by confidence: cumulative counts at each distinct score."""
+    return x if isinstance(x, Ranking) else plain_tables(x).ranking
+
+
+def equal_width(x: Binnable, n_bins: int = N_BINS) -> Bins:
+    """Bins (0, 1/b], ..., (1 - 1/b, 1] as in Guo et al. (2017); a confidence of 0 is in the first."""
+    if isinstance(x, Bins):
+        return x
+    if isinstance(x, Tables) and n_bins == N_BINS:
+        return x.width
+    if isinstance(x, Ranking):
+        return width_bins_of(x, n_bins)
+    outcomes = plain_tables(x).outcomes
+    return width_bins(outcomes.confidence, outcomes.correct, n_bins)
+
+
+def equal_mass(x: Binnable, n_bins: int = N_BINS) -> Bins:
+    """Bins of equal count: the sample of ascending rank i (from 0) is in bin floor(i b / n).
+
+    Tied confidences share the bin of their first rank, so some bins may be empty.
+    """
+    if isinstance(x, Bins):
+        return x
+    return x.mass if isinstance(x, Tables) and n_bins == N_BINS else mass_bins_of(ranking(x), n_bins)
+
+
+def isotonic(x: Rankable) -> Isotonic:
+    """Isotonic regression of correctness on confidence."""
+    return x.isotonic if isinstance(x, Tables) else isotonic_of(ranking(x))
+
+
+def class_bins(x: Predictions | Tables, n_bins: int = N_BINS, threshold: float | None = None) -> ClassBins:
+    """Bins of every class's probability; the threshold is .01, or 1 / b where bins are narrower than that."""
+    if isinstance(x, Tables) and n_bins == N_BINS and threshold is None:
+        return x.class_bins
+    source = cast(Predictions, x.source if isinstance(x, Tables) else x)
+    sums = ClassSums.empty(source.n_classes, n_bins, min(THRESHOLD, 1 / n_bins) if threshold is None else threshold)
+    source.outcomes(sums)
+    return class_bins_of(sums, len(source))
+
+
+def positive_class(predictions: Predictions) -> Outcomes:
+    """Of two classes: the probability of class 1 as the confidence, the label being 1 as its success.
+
+    Every calibration metric of the result is one of the positive class instead of the top label.
+    """
+    from scipy.special import expit
+
+    if predictions.n_classes != 2:
+        raise ValueError(f"only two classes have a positive one; these predictions have {predictions.n_classes}")
+    values = predictions.values.astype(np.float64)
+    p = np.minimum(values[:, 1], 1) if predictions.normalized else expit(values[:, 1] - values[:, 0])
+    return Outcomes(p, predictions.labels == 1, ids=predictions.ids, group=predictions.group)

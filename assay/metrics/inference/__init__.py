@@ -1,0 +1,71 @@
+"""Error bars that hold: influences, intervals, noise floors, paired tests, and the rules that tie them to metrics."""
+
+from assay.metrics.inference._influence import (
+    Influence,
+    augrc_influence,
+    aupr_error_influence,
+    aupr_success_influence,
+    aurc_influence,
+    auroc_influence,
+    e_aurc_influence,
+)
+from assay.metrics.inference._intervals import (
+    Interval,
+    ece_interval,
+    ece_l2_interval,
+    fpr95_interval,
+    mean_interval,
+    proportion_interval,
+    risk_interval,
+    share_interval,
+)
+from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, noise_floors
+from assay.metrics.inference._paired import (
+    AccuracyChange,
+    CalibrationPart,
+    Estimate,
+    accuracy_change,
+    calibration_difference,
+    calibration_estimate,
+    calibration_part,
+    fisher,
+    holm,
+    mean_estimate,
+)
+from assay.metrics.inference._rules import Change, Withheld, change, floors, too_few
+
+__all__ = [
+    "AccuracyChange",
+    "CalibrationPart",
+    "Change",
+    "Estimate",
+    "Influence",
+    "Interval",
+    "NoiseFloor",
+    "NoiseFloors",
+    "Withheld",
+    "accuracy_change",
+    "augrc_influence",
+    "aupr_error_influence",
+    "aupr_success_influence",
+    "aurc_influence",
+    "auroc_influence",
+    "calibration_difference",
+    "calibration_estimate",
+    "calibration_part",
+    "change",
+    "e_aurc_influence",
+    "ece_interval",
+    "ece_l2_interval",
+    "fisher",
+    "floors",
+    "fpr95_interval",
+    "holm",
+    "mean_estimate",
+    "mean_interval",
+    "noise_floors",
+    "proportion_interval",
+    "risk_interval",
+    "share_interval",
+    "too_few",
+]

@@ -1,0 +1,155 @@
+"""Two models on the same samples: differences with their doubt.
+
+The calibration of two models is compared by the debiased square of their binned l2 errors, the calibration part of the
+Brier score of the top label. It is unbiased, so its difference has no preference for either model, and its variance is
+known both where the errors are large (it is then linear in the gaps) and where both vanish (a quadratic form of noise).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assay._core.arrays import Floats
+from assay.metrics._bins import mass_bin, tally
+from assay.metrics._ranking import Ranking
+from assay.metrics.inference._intervals import Interval, student
+from assay.predictions import Outcomes
+
+ROUNDING = 1e-8  # differences that a model has from its own logits in another precision are none
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its standard error; `degrees` are those of Student's law of its studentized noise."""
+
+    value: float
+    error: float
+    degrees: float
+
+    def interval(self) -> Interval:
+        half = student(self.degrees) * self.error
+        return Interval(self.value - half, self.value + half)
+
+    def p_value(self) -> float:
+        """Two-sided, of the value being 0."""
+        from scipy.special import stdtr
+
+        if abs(self.value) < ROUNDING or self.error == 0:
+            return 1.0
+        return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
+
+
+def mean_estimate(column: Floats) -> Estimate:
+    """The mean of a column, of paired differences say."""
+    n = len(column)
+    error = float(column.std(ddof=1)) / sqrt(n) if n > 1 else inf
+    return Estimate(float(column.mean()), error, max(n - 1, 1))
+
+
+@dataclass(frozen=True)
+class AccuracyChange:
+    """Difference of two accuracies on the same samples."""
+
+    interval: Interval  # of Agresti & Min (2005): half a sample added to each kind of pair
+    p_value: float  # McNemar's, exact
+
+
+def accuracy_change(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> AccuracyChange:
+    """From the pairs of which only one answer is right."""
+    from scipy.special import bdtr
+
+    gained, lost, n = int((second & ~first).sum()), int((first & ~second).sum()), len(first) + 2
+    p_value = min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))) if gained + lost else 1.0
+    change = (gained - lost) / n
+    half = student(n) * sqrt(((gained + lost + 1) / n - change**2) / n)
+    return AccuracyChange(Interval(max(change - half, -1.0), min(change + half, 1.0)), p_value)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationPart:
+    """Debiased squared l2 error over equal-mass bins, with what its variance needs."""
+
+    bin: NDArray[np.int64]  # [n] of each sample
+    noise: Floats  # [n] of confidence - correct about its bin's mean
+    gap: Floats  # [b]
+    weight: Floats  # [b]
+
+
+def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> CalibrationPart:
+    confidence, correct = outcomes.confidence, outcomes.correct
+    index = mass_bin(r, n_bins)[np.searchsorted(-r.score, -confidence)]
+    excess = confidence - correct
+    count = tally(index, None, n_bins)
+    gap = tally(index, excess, n_bins) / np.maximum(count, 1)
+    # Taking the bin's own mean away leaves (count - 1) / count of the variance.
+    noise = (excess - gap[index]) * np.sqrt(count / np.maximum(count - 1, 1))[index]
+    return CalibrationPart(index, noise, gap, count / len(excess))
+
+
+def calibration_estimate(part: CalibrationPart) -> Estimate:
+    """The debiased squared error of one model."""
+    return _quadratic([(part, 1.0)])
+
+
+def calibration_difference(a: CalibrationPart, b: CalibrationPart) -> Estimate:
+    """Debiased squared error of `b` minus that of `a`, on the same samples."""
+    return _quadratic([(b, 1.0), (a, -1.0)])
+
+
+def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
+    """Sum of sign * (sum of weight * gap^2) without its bias, for models that share their samples.
+
+    The gaps g are normal about their means with covariance S, so g' Q g - tr QS is unbiased and its variance is
+    4 m' Q S Q m + 2 tr QSQS; for the unknown means m, g' Q S Q g is too large by tr QSQS.
+    """
+    n, b = len(parts[0][0].bin), len(parts[0][0].gap)
+    gap = np.concatenate([part.gap for part, _ in parts])
+    form = np.concatenate([sign * part.weight for part, sign in parts])  # Q is diagonal
+    weight = np.maximum(np.abs(form), 1 / n)
+    products = np.block([[_products(p, q) for q, _ in parts] for p, _ in parts])
+    covariance = products / (n * n * weight[:, None] * weight)
+    qs = form[:, None] * covariance
+    trace = max(float((qs * qs.T).sum()), 0.0)
+    linear = max(float((form * gap) @ covariance @ (form * gap)), 0.0)
+    # Between bins: a sample more or less in a bin of large gap also moves the sum.
+    between = np.sum([(sign * part.gap**2)[part.bin] for part, sign in parts], axis=0)
+    variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var(ddof=1 if n > 1 else 0)) / n
+    # Pure noise is a sum of squares, skewed for one model and symmetric for two; with these degrees Student's tails
+    # are heavier down to one in a thousand. The more of the variance is linear, the nearer is the law to normal.
+    quadratic = max(2 * trace / variance, 1e-3) if variance > 0 else 1.0
+    degrees = (b / 2 if len(parts) == 1 else 2 * b) / quadratic**2
+    return Estimate(float(form @ gap**2 - np.trace(qs)), sqrt(variance), degrees)
+
+
+def _products(a: CalibrationPart, b: CalibrationPart) -> Floats:
+    """Sum of the products of both noises over the samples in each pair of bins, [b, b]."""
+    bins = len(a.gap)
+    return tally(a.bin * bins + b.bin, a.noise * b.noise, bins * bins).reshape(bins, bins)
+
+
+def fisher(wrong: int, n: int, other_wrong: int, other_n: int) -> float:
+    """Fisher's exact test: the chance of so many errors among `n` or more, were they drawn from all samples alike."""
+    from scipy.special import gammaln
+
+    errors = wrong + other_wrong
+    k = np.arange(wrong, min(n, errors) + 1)  # errors that may fall to the n
+
+    def log_choose(of: int, some: ArrayLike) -> Floats:
+        return np.asarray(gammaln(of + 1) - gammaln(np.add(some, 1)) - gammaln(np.subtract(of, some) + 1))
+
+    ways = log_choose(errors, k) + log_choose(n + other_n - errors, n - k) - log_choose(n + other_n, n)
+    return min(float(np.exp(ways).sum()), 1.0)
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """P-values corrected for their number (Holm 1979), in the order given."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, worst = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(order):
+        worst = max(worst, min(1.0, (len(p_values) - place) * p_values[index]))
+        corrected[index] = worst
+    return corrected

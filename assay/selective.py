@@ -1,0 +1,110 @@
+"""A classifier that abstains where it is not sure enough."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assay._core import arrays
+from assay._core.arrays import Array, Floats, Labels, Mask
+from assay.maps import Map, answer
+from assay.thresholds import Threshold
+
+ABSTAIN = -1
+
+
+class Estimator(Protocol):
+    """A fitted scikit-learn classifier."""
+
+    classes_: Array
+
+    def predict_proba(self, x: Any) -> Floats: ...
+
+
+Model = Callable[[Any], ArrayLike] | Estimator
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """For each input the index of its class or ABSTAIN, and the confidence that decided."""
+
+    label: Labels  # [n]
+    confidence: Floats  # [n]
+    n_classes: int
+
+    @property
+    def accepted(self) -> Mask:
+        return np.asarray(self.label != ABSTAIN)
+
+
+@dataclass(frozen=True)
+class SelectiveReport:
+    """How a selective classifier did on labeled inputs."""
+
+    n: int
+    coverage: float
+    risk: float  # share of errors among accepted inputs; nan if none is accepted
+    rejected_by_class: tuple[float, ...]  # share of each true class that was rejected; nan for a class without inputs
+
+    def __str__(self) -> str:
+        most = int(np.nanargmax(self.rejected_by_class))
+        return (
+            f"{self.risk:.2%} errors on {self.coverage:.1%} of {self.n:,} inputs; "
+            f"class {most} is rejected most, {self.rejected_by_class[most]:.1%} of it"
+        )
+
+
+class SelectiveClassifier:
+    """A model, the map of its confidence, and the threshold below which it abstains.
+
+    `model` is a fitted scikit-learn classifier, or a function from inputs to logits [n, k], such as a torch module in
+    `eval()` mode. Labels are indices of classes; those of a classifier index its `classes_`.
+
+    >>> model = SelectiveClassifier(np.asarray, None, threshold=0.8)  # here the inputs are logits already
+    >>> model.decide([[2.0, 0.0], [0.5, 0.0]]).label
+    array([ 0, -1])
+    """
+
+    def __init__(
+        self, model: Callable[[Any], ArrayLike] | Estimator, mapping: Map | None, threshold: Threshold | float
+    ):
+        self.model, self.mapping = model, mapping
+        self.threshold = threshold.value if isinstance(threshold, Threshold) else float(threshold)
+        self._logits = _logits_of(model)
+
+    def decide(self, x: Any) -> Decisions:
+        """Answer each input, or abstain."""
+        with _without_gradients():
+            given = answer(self.mapping, self._logits(x))
+        label = np.where(given.confidence >= self.threshold, given.label, ABSTAIN)
+        return Decisions(label, given.confidence, given.logits.shape[1])
+
+    def report(self, x: Any, labels: ArrayLike) -> SelectiveReport:
+        """Risk, coverage and share of each class that is rejected, given the true labels as indices of classes."""
+        decided = self.decide(x)
+        accepted, k = decided.accepted, decided.n_classes
+        y = arrays.labels(labels, n_classes=k, n=len(accepted))
+        wrong = int((accepted & (decided.label != y)).sum())
+        with np.errstate(invalid="ignore"):  # 0 / 0 is nan
+            risk = float(np.float64(wrong) / accepted.sum())
+            rejected = np.bincount(y[~accepted], minlength=k) / np.bincount(y, minlength=k)
+        return SelectiveReport(len(y), float(accepted.mean()), risk, tuple(rejected.tolist()))
+
+
+def _logits_of(model: Any) -> Callable[[Any], ArrayLike]:
+    if not hasattr(model, "predict_proba"):
+        logits: Callable[[Any], ArrayLike] = model
+        return logits
+    return lambda x: arrays.log(arrays.array(model.predict_proba(x), name="probabilities"))
+
+
+def _without_gradients() -> AbstractContextManager[None]:
+    """torch's `no_grad`, if torch is in use: a module then keeps nothing for a backward pass."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch.no_grad()
