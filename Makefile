@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+# Tests that run a second time, without the compiled loops.
+CORE = predictions metrics laws vectors traps auditing comparing peers calibrators scores selective
 INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h
 
 .PHONY: demo test lint verify bench docs pictures wheels clean
@@ -17,6 +19,7 @@ demo: .venv/installed
 test: .venv/installed-dev lint
 	@sh tests/install_chromium.sh
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	ASSAY_PURE=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(CORE:%=tests/test_%.py)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

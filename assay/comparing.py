@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of one axis, by one test."""
+    """The verdict on one axis, by one test."""
 
     axis: str
     metric: str

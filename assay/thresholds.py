@@ -22,10 +22,10 @@ APART = 10  # a further start, with its share of the doubt, for each factor of t
 
 @dataclass(frozen=True)
 class Threshold:
-    """Accept what scores at least `value`; of `n` held-out samples that were `accepted`, `wrong` of them errors."""
+    """Accept samples that score at least `value`: `accepted` of `n` held-out samples, of which `wrong` are errors."""
 
     value: float  # midway between two scores; -inf accepts all, inf none
-    guaranteed_risk: float  # the share of errors among the accepted is at most this ...
+    guaranteed_risk: float  # the share of errors among accepted samples is at most this ...
     confidence: float  # ... with this probability over held-out sets
     n: int
     accepted: int
@@ -44,7 +44,7 @@ class Threshold:
 
     @property
     def observed_risk(self) -> float:
-        """Share of errors among the accepted; nan where none is."""
+        """Share of errors among accepted samples; nan if there are none."""
         return self.wrong / self.accepted if self.accepted else nan
 
     def __str__(self) -> str:

@@ -14,8 +14,8 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from assay.nn.training._memory import reused
-from assay.nn.training._stage import Stage
+from assay.nn.training._hardware import reused_memory
+from assay.nn.training._loop import Stage
 from timing import seconds
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
@@ -89,7 +89,7 @@ if __name__ == "__main__":
     secondary = [partial(of_secondary, loss, logits, labels) for loss in SECONDARY.values()]
     hand, loop, *rest = seconds(partial(by_hand, images), partial(by_assay, images), *secondary)
     batch = next(shuffled_batches(images, BATCH, generator, epoch=0))
-    with reused():
+    with reused_memory():
         plain, sam = seconds(step_of(sgd, batch), step_of(lambda network: SAM(sgd(network)), batch), repeats=40)
 
     step = hand / STEPS

@@ -182,17 +182,14 @@ LIKELIHOOD = ("temperature", "ensemble_temperature", "vector", "dirichlet", "mat
 @pytest.mark.parametrize("name", LIKELIHOOD)
 @pytest.mark.parametrize("t", [1.0, 1.5])
 def test_nll_is_not_worse_where_a_map_was_not_fitted(name, t):
-    """Over five draws, by more than 1.5 standard errors of the change: few numbers or a ridge limit what noise costs.
-
-    On average over twenty draws dirichlet loses 1.15 of them, as its ridge is sometimes chosen too weak.
-    """
+    """By more than a standard error of the change, over five draws: few numbers or a ridge limit what noise costs."""
     worse, error = 0.0, 0.0
     for seed in range(5):
         predictions = sampled(2000, 4, t, seed=seed)
         before, after = predictions.outcomes(), cross_validated(predictions, CALIBRATORS[name])
         change = nll(after, top_label=after.nll is None) - nll(before, top_label=after.nll is None)
         worse, error = worse + float(change.mean()), error + float(change.std(ddof=1)) / 2000**0.5
-    assert worse <= 1.5 * error
+    assert worse <= error
 
 
 @pytest.mark.parametrize("name", LIKELIHOOD)

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assay import Outcomes, Predictions, audit, compare, evaluate, metrics
 from assay._core import loops
@@ -148,3 +150,89 @@ def test_halves_of_a_table_are_read_like_the_whole(predictions):
 def test_units_are_the_records_own():
     units = {metric.unit for metric in COMPARED.values()}
     assert units == {_records.PERCENT, _records.PER_MILLE, _records.PLAIN, _records.SMALL_PERCENT}
+
+
+def bins_by_hand(c: list[float], right: list[bool], index: list[int]) -> list[tuple[int, float, float]]:
+    """Count, mean confidence and accuracy of each bin that has samples."""
+    found = []
+    for b in sorted(set(index)):
+        rows = [i for i, j in enumerate(index) if j == b]
+        found.append((len(rows), sum(c[i] for i in rows) / len(rows), sum(right[i] for i in rows) / len(rows)))
+    return found
+
+
+def by_hand(c: list[float], right: list[bool]) -> dict[str, float]:
+    """The definitions, sample by sample, in plain Python."""
+    n, wrong = len(c), [not a for a in right]
+    edges = [j / 15 for j in range(1, 15)]
+    width_index = [sum(x > edge for edge in edges) for x in c]
+    order = sorted(c)
+    mass_index = [order.index(x) * 15 // n for x in c]  # of tied samples the first rank counts
+    width, mass = bins_by_hand(c, right, width_index), bins_by_hand(c, right, mass_index)
+    accuracy_of = {b: a for b, (_, _, a) in zip(sorted(set(mass_index)), mass, strict=True)}
+    to_bin = [abs(x - accuracy_of[b]) for x, b in zip(c, mass_index, strict=True)]
+    unbiased = sum(m / n * ((p - a) ** 2 - a * (1 - a) / (m - 1)) for m, p, a in mass if m > 1)
+    hits, misses = [x for x, a in zip(c, right, strict=True) if a], [x for x, a in zip(c, right, strict=True) if not a]
+    surest = [a for x, a in zip(c, right, strict=True) if x >= 0.99]
+    found = {
+        "accuracy": sum(right) / n,
+        "mean_confidence": sum(c) / n,
+        "ece": sum(m / n * abs(p - a) for m, p, a in width),
+        "mce": max(abs(p - a) for _, p, a in width),
+        "oe": sum(m / n * p * max(p - a, 0) for m, p, a in width),
+        "rmsce": sum(m / n * (p - a) ** 2 for m, p, a in width) ** 0.5,
+        "ada_ece": sum(m / n * abs(p - a) for m, p, a in mass),
+        "ece_l2_mass": sum(m / n * (p - a) ** 2 for m, p, a in mass) ** 0.5,
+        "debiased_ece": max(unbiased, 0) ** 0.5,
+        "ece_lb_l1": sum(to_bin) / n,
+        "ece_lb_l2": (sum(x * x for x in to_bin) / n) ** 0.5,
+        "s99": len(surest) / n,
+        "aurc": sum(expected_risk(c, wrong, k) for k in range(1, n + 1)) / n,
+        "augrc": sum(wrong[i] * (sum(x < c[i] for x in c) + sum(x == c[i] for x in c) / 2) for i in range(n)) / n**2,
+        "risk_at_80": expected_risk(c, wrong, -(-8 * n // 10)),
+        "risk_at_90": expected_risk(c, wrong, -(-9 * n // 10)),
+        "risk_at_95": expected_risk(c, wrong, -(-19 * n // 20)),
+    }
+    found["e_aurc"] = found["aurc"] - sum(max(0, k - sum(right)) / k for k in range(1, n + 1)) / n
+    if surest:
+        found["s99_accuracy"] = sum(surest) / len(surest)
+    if hits and misses:
+        found |= {
+            "ece_correct": 1 - sum(hits) / len(hits),
+            "ece_wrong": sum(misses) / len(misses),
+            "confidence_gap": sum(hits) / len(hits) - sum(misses) / len(misses),
+            "auroc": sum((x > y) + (x == y) / 2 for x in hits for y in misses) / len(hits) / len(misses),
+            "fpr95": min(
+                sum(y >= t for y in misses) / len(misses) for t in c if 20 * sum(x >= t for x in hits) >= 19 * len(hits)
+            ),
+            "aupr_success": sum(sum(x >= t for x in hits) / sum(x >= t for x in c) for t in hits) / len(hits),
+            "aupr_error": sum(sum(y <= t for y in misses) / sum(x <= t for x in c) for t in misses) / len(misses),
+        }
+    return found
+
+
+def expected_risk(c: list[float], wrong: list[bool], k: int) -> float:
+    """Mean error rate among the k most confident over all orders of tied samples."""
+    total = 0.0
+    for x, error in zip(c, wrong, strict=True):
+        above, tied = sum(y > x for y in c), sum(y == x for y in c)
+        total += error * min(max((k - above) / tied, 0), 1)
+    return total / k
+
+
+LEVELS = st.sampled_from([0.0, 0.05, 1 / 15, 0.2, 0.3, 0.5, 0.6, 0.77, 0.9, 0.99, 0.9901, 0.9999, 1.0])
+
+
+@given(st.lists(st.tuples(LEVELS, st.booleans()), min_size=1, max_size=40))
+def test_every_metric_is_its_definition(rows):
+    c, right = [x for x, _ in rows], [a for _, a in rows]
+    found = evaluate(Outcomes.from_scores(c, right))
+    for key, expected in by_hand(c, right).items():
+        assert found[key] == pytest.approx(expected, abs=1e-9), key
+
+
+def test_which_way_is_better():
+    assert {key for key, metric in METRICS.items() if metric.better == "higher"} == {
+        *("accuracy", "auroc", "aupr_success", "aupr_error", "confidence_gap", "s99_accuracy")
+    }
+    assert {key for key, metric in METRICS.items() if metric.better == "-"} == {"mean_confidence", "mean_entropy", "s99"}

@@ -21,7 +21,7 @@ from assay.maps import Affine, Fit, features
 from assay.predictions import Predictions
 
 RIDGES = tuple(10.0 ** np.arange(1, -6, -1))
-FOLDS = 3
+MANY = 10_000  # rows from which three folds choose the ridge as well as five
 ROWS = 5000  # by which steps are scaled
 AT_ONCE = 512  # rows of a product of matrices, at least
 
@@ -46,7 +46,8 @@ def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bo
     cooled = temperature(held_out)
     whole = _shuffled(held_out, of_log_probabilities)
     n, k = held_out.values.shape
-    ends = [n * f // min(FOLDS, n) for f in range(min(FOLDS, n) + 1)]
+    n_folds = min(3 if n >= MANY else 5, n)
+    ends = [n * f // n_folds for f in range(n_folds + 1)]
     folds = [slice(start, stop) for start, stop in pairwise(ends)]
     curvature = _curvature(whole.x, 1 / cooled.t)
     drawn = np.ones((k, k + 1))

@@ -58,7 +58,7 @@ def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
 
 
 def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
-    np.savez_compressed(stream, allow_pickle=False, **table)
+    np.savez_compressed(stream, **table)
 
 
 def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:

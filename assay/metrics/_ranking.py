@@ -19,12 +19,12 @@ from assay.predictions import Outcomes
 class Ranking:
     """Cumulative counts at each distinct score, most confident first.
 
-    Accept everything scored at least `score[i]`: how many samples are kept, and how many of them are wrong?
-    Ties move together, so no metric depends on the order of the samples. Rankings of two sets of rows merge by `+`.
+    For each threshold it tells how many samples score at least that, and how many of them are errors. Tied samples
+    count together, so no metric depends on the order of the file. Rankings of two sets of rows merge by `+`.
     """
 
     score: Floats  # [t] distinct scores, descending
-    kept: Floats  # [t + 1] samples accepted: none, those of the first score, ..., all
+    kept: Floats  # [t + 1] samples that score at least this: 0, those of the first score, ..., n
     wrong: Floats  # [t + 1] errors among them
 
     def __post_init__(self) -> None:
@@ -57,12 +57,12 @@ class Ranking:
 
     @property
     def right(self) -> Floats:
-        """Right answers among the kept, [t + 1]."""
+        """Right answers among the `kept` samples, [t + 1]."""
         return self._spread.right
 
     @property
     def claimed(self) -> Floats:
-        """Sum of the confidence of the kept: the right answers it promises, [t + 1]."""
+        """Sum of the confidence of the `kept` samples, which is the number of right answers it promises, [t + 1]."""
         return self._spread.claimed
 
     @property
@@ -82,7 +82,7 @@ class Ranking:
 
     @property
     def precision(self) -> Floats:
-        """Accuracy of the kept at each threshold, [t]; the selective risk is what is missing to 1."""
+        """Accuracy of the `kept` samples at each threshold, [t]; one minus the selective risk."""
         return self.right[1:] / self.kept[1:]
 
     @property
@@ -97,7 +97,7 @@ class Ranking:
 
 
 class _Spread(NamedTuple):
-    """What a ranking's cumulative counts say of the right answers and of each score by itself."""
+    """Counts that follow from those of a ranking."""
 
     right: Floats
     claimed: Floats

@@ -145,7 +145,7 @@ def _gap(of: Of, title: str, line: str, needs: Needs = _confidence) -> Metric:
 def _ranks(
     of: Of, title: str, line: str, needs: Needs = _any, *, unit: Unit = PERCENT, better: str = "lower"
 ) -> Metric:
-    """How well right answers are told from wrong ones."""
+    """A metric of how well confidence separates right answers from wrong ones."""
     return Metric(of.__name__, "refinement", better, unit, title, line, of, needs)
 
 
@@ -328,7 +328,7 @@ def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict
     """Every metric that the input allows, by key, or those that are asked for, and then only those are computed.
 
     From `Outcomes` metrics that need the probabilities of all classes are absent; from a score that is no probability,
-    all but accuracy and the ranking metrics. What is undefined (AUROC without an error) is nan.
+    all but accuracy and the ranking metrics. An undefined metric (AUROC without an error) is nan.
 
     >>> from assay import Outcomes
     >>> o = Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [True, True, False, True])

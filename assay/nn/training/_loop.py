@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -33,6 +33,9 @@ from assay.nn.training._history import History, Recorder, progress
 from assay.nn.training._network import as_weights, predict, seed_of
 from assay.nn.training._recipe import EpochEnd, Recipe, phases
 from assay.predictions import Predictions
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 CHECK = 64  # steps between two checks that the loss is finite: on a GPU a check waits for the step
 
@@ -151,23 +154,13 @@ def train(
     record.refuse_beyond(recipe.epochs)
     recipe.keep().refuse(recipe.epochs, held_out=len(splits.held_out))
     fabric = launched(hardware)
-    model = fabric.setup_module(network)
-    if hasattr(network, "nodes"):  # a second forward method, which DDP must treat like the first
-        model.mark_forward_method("nodes")
+    model = _wrapped(network, fabric)
     rank, processes = fabric.global_rank, fabric.world_size
     task = Task(len(splits.train), splits.train.n_classes, recipe.epochs)
     weights = part_weights(task.n_samples, recipe.batch_size, rank, processes)
     sizes = torch.tensor(batch_sizes(task.n_samples, recipe.batch_size), device=fabric.device)
-    configuration = {
-        "names": dict(names or {}),
-        "network": described_network(network),
-        "data": described_splits(splits),
-        "recipe": described(recipe),
-        "record": described(record),
-        "seed": seed,
-        "precision": hardware.precision,
-        "processes": processes,
-    }
+    configuration = _configuration(network, splits, recipe, record) | {"names": dict(names or {}), "seed": seed}
+    configuration |= {"precision": hardware.precision, "processes": processes}
     history = History()
     recorder = Recorder(record, network, splits.train, history)
     folder = RunFolder(out, configuration, writes=rank == 0)
@@ -177,19 +170,13 @@ def train(
         history.load_state_dict(saved["history"])
     done = len(history.epochs)
 
+    augment = splits.train.facts.augment if recipe.augment else None
+    shuffled = partial(shuffled_batches, splits.train, recipe.batch_size, augment=augment, workers=hardware.workers)
+
     def batches(epoch: int, sampler: Sampler | None) -> Iterator[Batch]:
-        found = shuffled_batches(
-            splits.train,
-            recipe.batch_size,
-            Generator().manual_seed(seed_of(seed, epoch)),
-            epoch=epoch,
-            augment=splits.train.facts.augment if recipe.augment else None,
-            sampler=sampler,
-            rank=rank,
-            device=fabric.device,
-            workers=hardware.workers,
-        )
-        return (replace(batch, x=as_weights(batch.x, next(network.parameters()))) for batch in found)
+        generator = Generator().manual_seed(seed_of(seed, epoch))
+        drawn = shuffled(generator, epoch=epoch, sampler=sampler, rank=rank, device=fabric.device)
+        return (replace(batch, x=as_weights(batch.x, next(network.parameters()))) for batch in drawn)
 
     def predicted(samples: Samples) -> Predictions | None:
         try:
@@ -202,8 +189,7 @@ def train(
         state = {"network": network.state_dict(), "history": history.state_dict(), "finished": finished}
         folder.save(state | {"stages": states_of_all(stage.state_dict(), fabric)})
 
-    steps = len(weights)
-    bar = progress(recipe.name, done=done * steps, steps=recipe.epochs * steps, visible=rank == 0)
+    bar = progress(recipe.name, done=done * len(weights), steps=recipe.epochs * len(weights), visible=rank == 0)
     with torch.random.fork_rng(range(torch.cuda.device_count())), reused_memory(), bar as shown:
         for phase in phases(recipe):
             stage = Stage(phase.recipe, task, network, model, fabric.backward)
@@ -230,3 +216,21 @@ def train(
     folder.write(history, {"held_out": trained.held_out, "test": trained.test}, splits)
     save(stage, finished=True)
     return trained
+
+
+def _wrapped(network: nn.Module, fabric: Fabric) -> Any:
+    """The network as Fabric runs it; trees have a second forward method, which DDP must treat like the first."""
+    model = fabric.setup_module(network)
+    if hasattr(network, "nodes"):
+        model.mark_forward_method("nodes")
+    return model
+
+
+def _configuration(network: nn.Module, splits: Splits, recipe: Recipe, record: Record) -> dict[str, Any]:
+    """What a run trains: only a run with the same is resumed."""
+    return {
+        "network": described_network(network),
+        "data": described_splits(splits),
+        "recipe": described(recipe),
+        "record": described(record),
+    }
