@@ -28,7 +28,7 @@ LEVEL = 0.05  # chance of a false alarm
 
 @dataclass(frozen=True)
 class Measurement:
-    """A metric as measured. Where it has no interval, `note` says why."""
+    """A measured metric. If it has no interval, `note` says why."""
 
     value: float
     interval: Interval | None = None

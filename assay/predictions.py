@@ -1,4 +1,4 @@
-"""What a model said about a data set, and how each answer turned out."""
+"""Predictions of a model on a data set, and the outcome of each answer."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Outcomes:
         )
 
     def outcomes(self) -> Outcomes:
-        """Itself, so that whoever takes `Predictions` takes `Outcomes` too."""
+        """Return itself, so that functions of `Predictions` take `Outcomes` too."""
         return self
 
     def __len__(self) -> int:
@@ -239,7 +239,7 @@ def _join(a: Array | None, b: Array | None) -> Array | None:
 
 
 def _finite(z: Array) -> bool:
-    """Whether all are finite: a sum is infinite or nan if any term is, and costs a fraction of a look at each."""
+    """Whether all values are finite. A sum is infinite or nan if any term is, and is cheaper than a test of each."""
     with np.errstate(over="ignore", invalid="ignore"):
         if z.itemsize >= 4:
             return isfinite(z.sum())
@@ -264,7 +264,7 @@ def _columns(
     group: ArrayLike | None,
     features: ArrayLike | None,
 ) -> tuple[Labels, bool, Tags | None, Tags | None, Array | None]:
-    """Check what stands beside the scores, in the order of the fields of `Predictions`."""
+    """Check the other columns, in the order of the fields of `Predictions`."""
     n, k = values.shape
     given = None if features is None else arrays.floats(features, name="features", ndim=2)
     if given is not None and len(given) != n:

@@ -52,9 +52,9 @@ def pairs(n: int, k: int, m: float) -> dict[str, tuple[Callable[[], object], Cal
         "runs": both("runs", negated, errors),
         "spread": both("spread", r.score, r.kept, r.wrong),
         "width_bins": both("width_bins", outcomes.confidence, outcomes.correct, upper),
-        "risks": both("risks", r.kept, r.wrong),
         "majorant": both("majorant", r.kept, r.right),
         "laplacian": both("laplacian", r.score, r.size, r.hits, 0.4),
+        "log_likelihood": both("log_likelihood", r.score, r.hits, r.misses),
         "sweep": both("sweep", r.kept, r.right, 2, 100),
     }
 

@@ -436,3 +436,11 @@ def test_an_array_is_no_archive(tmp_path):
         np.save(stream, np.zeros((2, 2)))
     with pytest.raises(InputError, match="is a single array"):
         files.read(tmp_path / "x.npz")
+
+
+def test_ids_with_leading_zeros_stay_as_they_are_written(tmp_path):
+    """007 and 7 are two ids; numbers as Python writes them are numbers."""
+    (tmp_path / "coded.csv").write_text("confidence,correct,ids\n0.9,1,007\n0.8,0,7\n")
+    (tmp_path / "counted.csv").write_text("confidence,correct,ids\n0.9,1,17\n0.8,0,7\n")
+    assert files.read(tmp_path / "coded.csv").ids.tolist() == ["007", "7"]
+    assert files.read(tmp_path / "counted.csv").ids.tolist() == [17, 7]

@@ -251,10 +251,10 @@ def test_arrays_that_do_not_fit_never_reach_the_library():
     one, two = np.ones(1), np.ones(2)
     calls = (
         lambda: loops.spread(one, one, two),
-        lambda: loops.risks(two, one),
         lambda: loops.majorant(two, one),
         lambda: loops.laplacian(two, one, two, 0.4),
         lambda: loops.sweep(two, one, 2, 5),
+        lambda: loops.log_likelihood(two, one, two),
         lambda: loops.runs(np.ones(4)[::2], one),
         lambda: loops.runs(np.ones(4, dtype=np.float32), one),
         lambda: loops.width_bins(two, np.ones(1, dtype=bool), two),
@@ -333,7 +333,8 @@ def test_loops_over_a_ranking(r):
         loops.spread(r.score, r.kept, r.wrong), twins.spread(r.score, r.kept, r.wrong), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-13)
-    np.testing.assert_allclose(loops.risks(r.kept, r.wrong), twins.risks(r.kept, r.wrong), rtol=1e-12, atol=1e-12)
+    columns = r.score, r.hits, r.misses
+    np.testing.assert_allclose(loops.log_likelihood(*columns), twins.log_likelihood(*columns), rtol=1e-13)
     kernel = r.score, r.size, r.hits, 0.4
     np.testing.assert_allclose(loops.laplacian(*kernel), twins.laplacian(*kernel), rtol=1e-9, atol=1e-12 * r.n)
 

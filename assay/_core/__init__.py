@@ -1,1 +1,1 @@
-"""What everything else stands on: the door for arrays, the compiled loops, lookup of names, atomic files."""
+"""The foundation: conversion of arrays, compiled loops, lookup of names, atomic files."""

@@ -1,4 +1,4 @@
-"""The one door through which arrays enter the library, whoever made them, and the checks that stand at it.
+"""The one place where arrays enter the library, whichever library made them, and where they are checked.
 
 Inside, everything is a numpy array. Lists, numpy, torch, jax, pandas, polars, pyarrow and whatever else follows
 `__array__` or DLPack come in through `array`; memory is shared where it can be.
@@ -23,7 +23,7 @@ CHUNK = 2**17  # elements of a chunk that stays in a core's cache
 
 
 class InputError(ValueError):
-    """The data that came in are wrong; the message says what, where and what to do."""
+    """The input is wrong; the message says what, where and what to do."""
 
 
 def array(values: ArrayLike, *, name: str) -> Array:

@@ -101,14 +101,6 @@ typedef uint64_t Words __attribute__((vector_size(32)));
     } while (0)
 #define LOG_DOUBLES(into, x) LOG_OF(Doubles, Words, DOUBLES, WORDS, into, x)
 
-/* In scalars, so that a compiler makes vectors of a loop over them. */
-static inline double exp_of(double x)
-{
-    double found;
-    EXP_OF(double, uint64_t, ITSELF, found, x);
-    return found;
-}
-
 static inline double log_of(double x)
 {
     double found;
@@ -267,21 +259,6 @@ WIDE void assay_spread(const double *restrict score, const double *restrict kept
         claimed[i + 1] = sum += score[i] * size[i];
 }
 
-/* Sum over k of the error rate to expect among the k most confident, where ties come in any order. `kept` and `wrong`
- * are a ranking's, [t + 1].
- */
-double assay_risks(const double *kept, const double *wrong, int64_t t)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < t; i++) {
-        const double size = kept[i + 1] - kept[i], misses = wrong[i + 1] - wrong[i];
-        sum += wrong[i + 1] / kept[i + 1];
-        for (double j = 1; j < size; j++)
-            sum += (wrong[i] + j * misses / size) / (kept[i] + j);
-    }
-    return sum;
-}
-
 /* Corners of the least concave majorant of n points, x rising: their indices, first and last among them, and how many
  * there are. Its slopes between corners are the isotonic regression of the steps of y, never rising.
  */
@@ -311,17 +288,49 @@ int64_t assay_majorant(const double *x, const double *y, int64_t n, int64_t *cor
     return t + 1;
 }
 
+/* sum of hits log c + misses log(1 - c) over t scores c between the least normal number and 1. */
+WIDE double assay_log_likelihood(const double *score, const double *hits, const double *misses, int64_t t)
+{
+    Doubles sums = {0};
+    double sum = 0;
+    int64_t i = 0;
+    for (; i + 4 <= t; i += 4) { /* one logarithm each, for few scores have both */
+        Doubles c, right, wrong, logarithm;
+        memcpy(&c, score + i, sizeof c);
+        memcpy(&right, hits + i, sizeof right);
+        memcpy(&wrong, misses + i, sizeof wrong);
+        const Longs any = right > DOUBLES(0.0), both = any & (wrong > DOUBLES(0.0));
+        const Doubles x = (Doubles)(((Longs)c & any) | ((Longs)(DOUBLES(1.0) - c) & ~any));
+        LOG_DOUBLES(logarithm, x);
+        const Doubles terms = (Doubles)(((Longs)right & any) | ((Longs)wrong & ~any)) * logarithm;
+        sums += (Doubles)((Longs)terms & ((right > DOUBLES(0.0)) | (wrong > DOUBLES(0.0))));
+        if (both[0] | both[1] | both[2] | both[3])
+            for (int l = 0; l < 4; l++)
+                sum += both[l] ? wrong[l] * any_log(1 - c[l]) : 0;
+    }
+    for (; i < t; i++)
+        sum += (hits[i] > 0 ? hits[i] * any_log(score[i]) : 0)
+               + (misses[i] > 0 ? misses[i] * any_log(1 - score[i]) : 0);
+    return sum + ((sums[0] + sums[2]) + (sums[1] + sums[3]));
+}
+
 /* sum_ij d_i d_j exp(-|c_i - c_j| / width) over samples of descending confidence c, of which `size` tie at each score;
  * d = correct - confidence. Once c_i >= c_j the kernel is exp(-c_i / width) / exp(-c_j / width): one running sum.
  */
 WIDE double assay_laplacian(const double *score, const double *size, const double *hits, int64_t t, double width)
 {
-    double decay[BLOCK], excess[BLOCK], above = 0, sum = 0;
+    double x[BLOCK] = {0}, decay[BLOCK], excess[BLOCK], above = 0, sum = 0;
     for (int64_t start = 0; start < t; start += BLOCK) {
         const int64_t rows = t - start < BLOCK ? t - start : BLOCK;
         for (int64_t i = 0; i < rows; i++) {
-            decay[i] = exp_of(-score[start + i] / width);
+            x[i] = -score[start + i] / width;
             excess[i] = hits[start + i] - score[start + i] * size[start + i];
+        }
+        for (int64_t i = 0; i < rows; i += 4) {
+            Doubles some, found;
+            memcpy(&some, x + i, sizeof some);
+            EXP_DOUBLES(found, some);
+            memcpy(decay + i, &found, sizeof found);
         }
         for (int64_t i = 0; i < rows; i++) {
             above += excess[i] * decay[i];

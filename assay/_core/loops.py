@@ -59,7 +59,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_runs.argtypes, c.assay_runs.restype = (p, n, p, n, p, p, p), n
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_spread.argtypes, c.assay_spread.restype = (p, p, p, n, p, p, p, p, p), None
-    c.assay_risks.argtypes, c.assay_risks.restype = (p, p, n), x
+    c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
     c.assay_sweep.argtypes, c.assay_sweep.restype = (p, p, n, n, n), n
@@ -74,14 +74,14 @@ _threads: int | None = None
 
 
 def n_threads() -> int:
-    """As many as `threads` says, else OMP_NUM_THREADS, else the cores there are."""
+    """Number of threads: set by `threads`, else OMP_NUM_THREADS, else the number of cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return _threads or (int(said) if said.isdecimal() and int(said) else os.cpu_count() or 1)
 
 
 @contextmanager
 def threads(n: int | None) -> Iterator[None]:
-    """Work on `n` threads inside the block; none leaves it as it is."""
+    """Use `n` threads inside the block; None changes nothing."""
     global _threads
     if n is not None and n < 1:
         raise InputError(f"threads must be at least 1, got {n}")
@@ -274,13 +274,6 @@ def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     return out
 
 
-def risks(kept: Floats, wrong: Floats) -> float:
-    """Sum over k of the error rate to expect among the k most confident of a ranking, where ties come in any order."""
-    if not AVAILABLE:
-        return plain.risks(kept, wrong)
-    return float(_c.assay_risks(*_columns(len(kept), kept, wrong), len(kept) - 1))
-
-
 def majorant(x: Floats, y: Floats) -> Labels:
     """Corners of the least concave function above the points, x rising: their indices, the two ends among them."""
     if not AVAILABLE or len(x) < 2:
@@ -294,6 +287,13 @@ def laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
     if not AVAILABLE:
         return plain.laplacian(score, size, hits, width)
     return float(_c.assay_laplacian(*_columns(len(score), score, size, hits), len(score), width))
+
+
+def log_likelihood(score: Floats, hits: Floats, misses: Floats) -> float:
+    """sum of hits log c + misses log(1 - c) over descending scores c; none is 1 that had errors, or 0 that had hits."""
+    if not AVAILABLE or not np.finfo(np.float64).tiny <= score[-1] or score[0] > 1:
+        return plain.log_likelihood(score, hits, misses)
+    return float(_c.assay_log_likelihood(*_columns(len(score), score, hits, misses), len(score)))
 
 
 def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:

@@ -222,25 +222,6 @@ def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
     return kept - wrong, from_zero(score * size), size, misses, size - misses
 
 
-def risks(kept: Floats, wrong: Floats) -> float:
-    """Sum over k of the expected error rate among the k most confident."""
-    at_ends = float((wrong[1:] / kept[1:]) @ np.diff(kept))
-    tied = np.flatnonzero(np.diff(kept) > 1)
-    return at_ends + _tie_excess(kept, wrong, tied) if len(tied) else at_ends
-
-
-def _tie_excess(kept: Floats, wrong: Floats, tied: Labels) -> float:
-    """What the risks inside tie blocks add up to, over all orders, beyond the risk at the end of each."""
-    from scipy.special import digamma
-
-    before, after, above, below = kept[tied], kept[tied + 1], wrong[tied], wrong[tied + 1]
-    size, misses = after - before, below - above
-    # After j of a block the expected risk is (wrong + j rate) / (before + j); summing it over j = 1..size takes the
-    # harmonic numbers between the two ends of the block.
-    inside = misses + (above - misses / size * before) * (digamma(after + 1) - digamma(before + 1))
-    return float((inside - size * below / after).sum())
-
-
 def majorant(x: Floats, y: Floats) -> Labels:
     """Corners of the concave majorant, where pooled runs begin, and the end of the last."""
     from scipy.optimize import isotonic_regression
@@ -257,6 +238,12 @@ def laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
     above = np.cumsum(excess * decay)
     above /= decay
     return 2 * float(excess @ above) - float(excess @ excess)
+
+
+def log_likelihood(score: Floats, hits: Floats, misses: Floats) -> float:
+    """Of right answers log c, of errors log(1 - c)."""
+    some, wrong = len(score) - int(score[-1] == 0), misses > 0
+    return float(np.log(score[:some]) @ hits[:some] + np.log1p(-score[wrong]) @ misses[wrong])
 
 
 def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:

@@ -99,7 +99,8 @@ static inline void NAME(bin)(double p, int64_t j, bool hit, int64_t k, const Cla
 WIDE int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double *out,
                                 int64_t stride, bool *correct, REAL *scratch, const Classes *classes)
 {
-    double totals[BLOCK], moments[BLOCK], squares[BLOCK], label_below[BLOCK], label_weight[BLOCK];
+    double totals[BLOCK] = {0}, moments[BLOCK], squares[BLOCK], label_below[BLOCK], label_weight[BLOCK];
+    double log_totals[BLOCK];
     VEC *z = (VEC *)scratch, top;
 
     if (n < 0 || k < 1 || (classes && (classes->bins < 1 || !(classes->threshold >= 0))))
@@ -155,13 +156,18 @@ WIDE int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64
             }
         }
         double *confidence = out + start, *nll = confidence + stride, *brier = nll + stride, *entropy = brier + stride;
+        for (int64_t i = 0; i < rows; i += 4) { /* past the rows there is room, and nothing is read from it */
+            Doubles total, log_total;
+            memcpy(&total, totals + i, sizeof total);
+            LOG_DOUBLES(log_total, total);
+            memcpy(log_totals + i, &log_total, sizeof log_total);
+        }
         for (int64_t i = 0; i < rows; i++) {
-            const double c = 1 / totals[i], log_total = log_of(totals[i]);
-            const double squared = (squares[i] * c - 2 * label_weight[i]) * c + 1;
+            const double c = 1 / totals[i], squared = (squares[i] * c - 2 * label_weight[i]) * c + 1;
             confidence[i] = c;
-            nll[i] = log_total - label_below[i];
+            nll[i] = log_totals[i] - label_below[i];
             brier[i] = squared < 0 ? 0 : squared;
-            entropy[i] = log_total - moments[i] * c;
+            entropy[i] = log_totals[i] - moments[i] * c;
         }
     }
     return n;

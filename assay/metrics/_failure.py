@@ -7,9 +7,8 @@ from math import ceil, nan
 
 import numpy as np
 
-from assay._core import loops
-from assay._core.arrays import Floats
-from assay.metrics._ranking import ratio
+from assay._core.arrays import Floats, Labels
+from assay.metrics._ranking import Ranking, ratio
 from assay.metrics._tables import Rankable, once, ranking
 from assay.predictions import Outcomes
 
@@ -67,7 +66,19 @@ def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
     if trapezoid:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
-    return loops.risks(r.kept, r.wrong) / r.n
+    at_ends = r.n - float(r.precision @ r.size)
+    return (at_ends + _tie_excess(r, np.flatnonzero(r.size > 1)) if len(r.score) < r.n else at_ends) / r.n
+
+
+def _tie_excess(r: Ranking, tied: Labels) -> float:
+    """What the risks inside tie blocks add up to, over all orders, beyond the risk at the end of each."""
+    from scipy.special import digamma
+
+    before, after, wrong, rate = r.kept[tied], r.kept[tied + 1], r.wrong[tied], r.misses[tied] / r.size[tied]
+    # After j of a block the expected risk is (wrong + j rate) / (before + j); summing it over j = 1..size takes the
+    # harmonic numbers between the two ends of the block.
+    inside = r.misses[tied] + (wrong - rate * before) * (digamma(after + 1) - digamma(before + 1))
+    return float((inside - r.size[tied] * r.wrong[tied + 1] / after).sum())
 
 
 def aurc_in_file_order(outcomes: Outcomes) -> float:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-import numpy as np
-
+from assay._core import loops
 from assay.metrics._tables import Rankable, isotonic, once, ranking
 
 
@@ -69,6 +68,5 @@ def _nll(x: Rankable) -> Decomposition:
     # Only the first row can have confidence 1, only the last 0.
     if (r.score[0] == 1 and r.misses[0]) or (r.score[-1] == 0 and r.hits[-1]):
         return Decomposition(inf, refinement / r.n)
-    some, wrong = len(r.score) - int(r.score[-1] == 0), np.flatnonzero(r.misses)
-    score = -float(np.log(r.score[:some]) @ r.hits[:some] + np.log1p(-r.score[wrong]) @ r.misses[wrong])
+    score = -loops.log_likelihood(r.score, r.hits, r.misses)
     return Decomposition((score - refinement) / r.n, refinement / r.n)

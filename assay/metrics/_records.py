@@ -1,4 +1,4 @@
-"""One record a metric: what it is called, how it is shown, how it is computed, and how sure it is.
+"""One record per metric: its name, how it is shown, how it is computed, and how certain it is.
 
 A line of `METRICS` adds a metric to evaluate, audit, compare, the terminal, JSON, tables, figures, pages, studies and
 the documentation.
@@ -57,7 +57,7 @@ from assay.metrics.inference._rules import FloorRule, IntervalRule, PairedRule
 
 @dataclass(frozen=True)
 class Unit:
-    """How a number is shown: multiplied, with this many digits, followed by the sign."""
+    """How a number is shown: multiplied by the factor, with this many digits, followed by the sign."""
 
     factor: float
     sign: str
@@ -116,7 +116,7 @@ def _entropy(t: Tables) -> bool:
 
 @dataclass(frozen=True)
 class Metric:
-    """Everything that is known of a metric."""
+    """Everything the package knows about a metric."""
 
     key: str
     axis: str  # scoring, calibration, refinement or description
@@ -325,7 +325,7 @@ COMPARED: dict[str, Metric] = METRICS | _by_key(*_COMPARED_ONLY)
 
 
 def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict[str, float]:
-    """Every metric that the input allows, by key, or those that are asked for, and then only those are computed.
+    """Compute every metric that the input allows, or only those in `keys`.
 
     From `Outcomes` metrics that need the probabilities of all classes are absent; from a score that is no probability,
     all but accuracy and the ranking metrics. An undefined metric (AUROC without an error) is nan.

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """One set of predictions, and whatever was computed of them so far: one pass over the rows and one sort at most."""
+    """One set of predictions and everything computed from it so far, by one pass over the rows and one sort at most."""
 
     source: Predictions | Outcomes
     classwise: bool = True  # whether the pass over the rows fills the classwise bins too
@@ -37,18 +37,18 @@ class Tables:
     _found: dict[object, Any] = field(default_factory=dict, repr=False)
 
     def once(self, compute: Callable[[Tables], T]) -> T:
-        """What `compute` makes of these tables, computed the first time only."""
+        """Apply `compute` to these tables, the first time only."""
         if compute not in self._found:
             self._found[compute] = compute(self)
         return cast(T, self._found[compute])
 
-    @property
+    @cached_property
     def outcomes(self) -> Outcomes:
         return self._pass[0]
 
     @cached_property
     def class_bins(self) -> ClassBins:
-        """Of predictions only."""
+        """Bins of every class's probability; predictions have them, outcomes do not."""
         return self._pass[1] or Tables(self.source).class_bins
 
     @cached_property
@@ -79,17 +79,17 @@ class Tables:
 
     @cached_property
     def positive(self) -> Tables:
-        """Of two classes: the tables of the probability of class 1."""
+        """Tables of the probability of class 1, for two classes."""
         assert isinstance(self.source, Predictions)
         return Tables(positive_class(self.source), draws=self.draws, seed=self.seed)
 
-    @property
+    @cached_property
     def is_probability(self) -> bool:
         return self.outcomes.is_probability
 
     @property
     def n_classes(self) -> int:
-        """0 where only outcomes are known."""
+        """Number of classes; 0 for outcomes."""
         return self.source.n_classes if isinstance(self.source, Predictions) else 0
 
 
@@ -99,7 +99,7 @@ Binnable = Rankable | Bins
 
 
 def tables(x: Measurable) -> Tables:
-    """Tables of predictions or outcomes; tables are themselves."""
+    """Tables of predictions or outcomes; tables are returned as they are."""
     return x if isinstance(x, Tables) else Tables(x)
 
 
@@ -109,7 +109,7 @@ def plain_tables(x: Measurable) -> Tables:
 
 
 def once(x: Rankable, compute: Callable[[Any], T]) -> T:
-    """What `compute` makes of `x`; of tables it is kept."""
+    """Apply `compute` to `x`; for tables the result is cached."""
     return x.once(compute) if isinstance(x, Tables) else compute(x)
 
 
@@ -156,7 +156,7 @@ def class_bins(x: Predictions | Tables, n_bins: int = N_BINS, threshold: float |
 
 
 def positive_class(predictions: Predictions) -> Outcomes:
-    """Of two classes: the probability of class 1 as the confidence, the label being 1 as its success.
+    """Outcomes of class 1 of two: its probability is the confidence, and a label of 1 is a success.
 
     Every calibration metric of the result is one of the positive class instead of the top label.
     """

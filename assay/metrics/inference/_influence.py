@@ -37,7 +37,7 @@ class Influence:
         return sum(float(x**2 @ count) * n / max(n - 1, 1) for x, count, n in parts) / r.n**2
 
     def unseen(self) -> float:
-        """What one more error would add to the variance, were it as confident as a right answer."""
+        """Variance that one more error would add if it were as confident as a right answer."""
         r = self.ranking
         return float(self.wrong**2 @ r.hits) / float(r.right[-1]) / r.n**2
 

@@ -1,7 +1,7 @@
 """Error bars that hold: a 95 % interval for each metric that has one, in closed form.
 
 The bootstrap of a binned error is invalid near zero, where the error is a sum of absolute values of noise. Here the
-law of the statistic is inverted instead: an interval holds the true values under which what was seen is not unusual.
+law of the statistic is inverted instead: an interval holds the true values under which the observed one is not unusual.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def proportion_interval(hits: float, n: float, z: float = Z) -> Interval:
 
 
 def mean_interval(column: Floats, *, most: float = inf) -> Interval | None:
-    """Of the mean of a column between 0 and `most`; none for one sample or where a value is infinite."""
+    """Student's interval for the mean of a column of values in [0, most]; None for one sample or an infinite value."""
     if len(column) < 2 or not np.isfinite(column).all():
         return None
     mean, half = float(column.mean()), student(len(column) - 1) * float(column.std(ddof=1)) / sqrt(len(column))
@@ -49,7 +49,7 @@ def mean_interval(column: Floats, *, most: float = inf) -> Interval | None:
 
 
 def share_interval(value: float, influence: Influence) -> Interval | None:
-    """Of a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; none at 0 and 1.
+    """Interval for a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; None at 0 and 1.
 
     The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
     without it intervals near a perfect ranking cover the truth 80 to 90 % of the time.
@@ -63,7 +63,7 @@ def share_interval(value: float, influence: Influence) -> Interval | None:
 
 
 def ece_interval(bins: Bins, floor: NoiseFloor, *, doubt: float = 2.0) -> Interval:
-    """Of the l1 binned error of the population, over the bins given.
+    """Interval for the l1 binned error of the population, over the given bins.
 
     Bin b holds d_b = weight * gap with noise of scale s_b, and the error is the sum of |d_b|, seen too large by the
     noise in bins whose d_b is small beside s_b. For the upper end the bias is taken as small as it can be, which for a
@@ -94,7 +94,7 @@ def ece_interval(bins: Bins, floor: NoiseFloor, *, doubt: float = 2.0) -> Interv
 
 
 def ece_l2_interval(bins: Bins, floor: NoiseFloor) -> Interval:
-    """Of the l2 binned error of the population: its square, seen, is about a scaled non-central chi-square.
+    """Interval for the l2 binned error of the population; its observed square is about a scaled non-central chi-square.
 
     As for `ece_interval`, the lower end is 0 where the noise floor explains what was seen.
     """
@@ -129,7 +129,7 @@ def bin_noise(bins: Bins) -> Floats:
 
 
 def fpr95_interval(r: Ranking) -> Interval:
-    """Of FPR95: two doubts joined by their squares (Zou & Donner 2008), where the threshold is and what errors pass it.
+    """Interval for FPR95: joins the uncertainty of the threshold and of the errors that pass it (Zou & Donner 2008).
 
     The threshold's doubt is the order statistics of the right answers that may have 95 % of them above.
     """
@@ -144,7 +144,7 @@ def fpr95_interval(r: Ranking) -> Interval:
 
 
 def risk_interval(r: Ranking, coverage: float) -> Interval:
-    """Of the risk at a coverage: Wilson's, with the samples made fewer for the doubt where the threshold lies.
+    """Interval for the risk at a coverage: Wilson's, with fewer samples to account for the uncertain threshold.
 
     The variance is (R (1 - R) + (R - e)^2 (1 - coverage)) / (coverage n), with e the error rate at the threshold.
     """

@@ -1,4 +1,4 @@
-"""Two models on the same samples: differences with their doubt.
+"""Two models on the same samples: differences with their uncertainty.
 
 The calibration of two models is compared by the debiased square of their binned l2 errors, the calibration part of the
 Brier score of the top label. It is unbiased, so its difference has no preference for either model, and its variance is
@@ -59,7 +59,7 @@ class AccuracyChange:
 
 
 def accuracy_change(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> AccuracyChange:
-    """From the pairs of which only one answer is right."""
+    """Compare two accuracies by the pairs in which exactly one answer is right."""
     from scipy.special import bdtr
 
     gained, lost, n = int((second & ~first).sum()), int((first & ~second).sum()), len(first) + 2

@@ -44,14 +44,14 @@ MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on dif
 
 @dataclass(frozen=True)
 class Withheld:
-    """No interval or test here, and why."""
+    """The reason why there is no interval or test."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Change:
-    """A paired difference as tested."""
+    """Interval and test of a paired difference."""
 
     interval: Interval
     p_value: float
@@ -63,7 +63,7 @@ PairedRule = Callable[[Tables, Tables], Change | Withheld]
 
 
 def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> str:
-    """Why nothing can be said of ranking or of differences here, or nothing."""
+    """The reason why ranking and differences cannot be judged here; empty if they can."""
     for what, count in ((wrong, r.n_wrong), (right, r.n - r.n_wrong)):
         if count < MIN_ERRORS:
             return f"only {count} {what}{'s' * (count != 1)}, at least {MIN_ERRORS} are needed"
