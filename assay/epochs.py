@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from assay._core.arrays import Floats, InputError, Mask
-from assay.metrics import Tables, accuracy, aurc, auroc, ece, nll
+from assay.metrics import METRICS, Tables, Unit, ece
 from assay.predictions import Outcomes, Predictions
 
 Split = Literal["train", "held_out", "test"]
@@ -51,32 +51,52 @@ def _wrong(tables: Tables) -> Mask:
     return ~tables.outcomes.correct
 
 
-def _mean(column: Callable[[Tables], Floats], rows: Callable[[Tables], Mask] | None = None) -> Figure:
+OfTables = Callable[[Tables], float]
+
+
+@dataclass(frozen=True)
+class EpochFigure:
+    """A figure of an epoch: how it is computed, and how it is shown."""
+
+    title: str
+    unit: Unit
+    of: OfTables
+    better: str = "-"  # higher, lower, or - if neither is
+
+    def __call__(self, tables: Tables) -> float:
+        return self.of(tables)
+
+
+def _mean(column: Callable[[Tables], Floats], rows: Callable[[Tables], Mask] | None = None) -> OfTables:
     """The mean of a column over some rows; nan if there are none."""
 
-    def figure(tables: Tables) -> float:
+    def mean(tables: Tables) -> float:
         values = column(tables) if rows is None else column(tables)[rows(tables)]
         return float(values.mean()) if len(values) else nan
 
-    return figure
+    return mean
 
 
-Figure = Callable[[Tables], float]
+def _metric(key: str) -> EpochFigure:
+    metric = METRICS[key]
+    return EpochFigure(metric.title, metric.unit, metric.of, metric.better)
 
-FIGURES: dict[str, Figure] = {
-    "accuracy": accuracy,
-    "nll": nll,
-    "nll_correct": _mean(_nll, _right),
-    "nll_wrong": _mean(_nll, _wrong),
-    "entropy_correct": _mean(_entropy, _right),
-    "entropy_wrong": _mean(_entropy, _wrong),
-    "true_class": _mean(_true_class),
-    "true_class_correct": _mean(_true_class, _right),
-    "true_class_wrong": _mean(_true_class, _wrong),
-    "ece": ece,
-    "auroc": auroc,
-    "aurc": aurc,
-    "optimal_ece": optimal_ece,
+
+SHARE, NATS = METRICS["accuracy"].unit, METRICS["nll"].unit
+FIGURES: dict[str, EpochFigure] = {
+    "accuracy": _metric("accuracy"),
+    "nll": _metric("nll"),
+    "nll_correct": EpochFigure("NLL of right answers", NATS, _mean(_nll, _right)),
+    "nll_wrong": EpochFigure("NLL of wrong answers", NATS, _mean(_nll, _wrong)),
+    "entropy_correct": EpochFigure("entropy of right answers", NATS, _mean(_entropy, _right)),
+    "entropy_wrong": EpochFigure("entropy of wrong answers", NATS, _mean(_entropy, _wrong)),
+    "true_class": EpochFigure("probability of the true class", SHARE, _mean(_true_class)),
+    "true_class_correct": EpochFigure("p(true class) of right answers", SHARE, _mean(_true_class, _right)),
+    "true_class_wrong": EpochFigure("p(true class) of wrong answers", SHARE, _mean(_true_class, _wrong)),
+    "ece": _metric("ece"),
+    "auroc": _metric("auroc"),
+    "aurc": _metric("aurc"),
+    "optimal_ece": EpochFigure("ECE at the best temperature", SHARE, optimal_ece),
 }
 CHEAP = tuple(name for name in FIGURES if name != "optimal_ece")  # that one tries a hundred temperatures
 

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from assay.study import Run, Study, execute, expand, read_rows, rows_file, run_local, tables
+from assay.study import Run, Study, Variant, execute, expand, read_rows, row_table, rows_file, run_local, tabulate
 from assay.study._execute import _data
-from assay.study._rows import SCHEMA
+from assay.study._rows import method_columns, split_columns, variant_columns
 
 SCHEDULING, TABULATING = 0.1, 10.0  # seconds: a run, all
 METRICS = ["accuracy", "ece", "auroc", "aurc", "e_aurc"]
@@ -81,7 +81,7 @@ def tabulating(runs: int = 10_000) -> bool:
     """1,000 points of data set and method with 10 seeds each; 5 splits, 4 calibrators, 5 metrics."""
     with TemporaryDirectory() as folder:
         folders = [_stored(Path(folder), i) for i in range(runs)]
-        taken = seconds(lambda: tables(read_rows(STORED, folders), baseline="m0", metrics=METRICS))
+        taken = seconds(lambda: tabulate(read_rows(STORED, folders), baseline="m0", metrics=METRICS))
         assert len(read_rows(STORED, folders)) == 100 * runs, "some rows are not read"
         plain = seconds(lambda: [(run / rows_file(STORED)).read_bytes() for run in folders])
     print(
@@ -93,18 +93,23 @@ def tabulating(runs: int = 10_000) -> bool:
 def _stored(root: Path, number: int) -> Path:
     rng = np.random.default_rng(number)
     data, method, seed = f"d{number % 10}", f"m{number // 100}", number // 10 % 10
-    point = (data, "mlp", method, None, None, None, seed)
+    point = {"data": data, "network": "mlp", **method_columns(Variant(method)), "seed": seed}
+    score = variant_columns("score", Variant("max_probability"))
     rows = [
-        (*point, split, calibrator, 400, "max_probability", metric, float(rng.random()))
+        point
+        | split_columns(split)
+        | variant_columns("calibrator", Variant(calibrator))
+        | score
+        | {"held_out": 400, "metric": metric, "value": float(rng.random())}
         for split in ("test", "fog_1", "fog_3", "snow_1", "snow_3")
         for calibrator in ("none", "temperature", "histogram", "platt")
         for metric in METRICS
     ]
-    columns = [pa.array(column, kind.type) for column, kind in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    table = row_table(rows)
     folder = root / data / method / str(seed)
     folder.mkdir(parents=True)
-    with pa.OSFile(str(folder / rows_file(STORED)), "wb") as stream, pa.ipc.new_file(stream, SCHEMA) as file:
-        file.write_table(pa.table(columns, schema=SCHEMA))
+    with pa.OSFile(str(folder / rows_file(STORED)), "wb") as stream, pa.ipc.new_file(stream, table.schema) as file:
+        file.write_table(table)
     return folder
 
 

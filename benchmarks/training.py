@@ -14,8 +14,6 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from assay.nn.training._hardware import reused_memory
-from assay.nn.training._loop import Stage
 from timing import seconds
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
@@ -26,6 +24,8 @@ from assay.nn.networks import resnet8
 from assay.nn.objectives import Batch, Task, of_loss
 from assay.nn.optim import SAM
 from assay.nn.training import NOTHING, Hardware, Recipe, train
+from assay.nn.training._hardware import reused_memory
+from assay.nn.training._loop import Stage
 
 BATCH, STEPS, CLASSES = 128, 6, 100
 FACTS = Facts(tuple(map(str, range(CLASSES))), (0.491, 0.482, 0.447), (0.247, 0.243, 0.262))

@@ -1,4 +1,4 @@
-"""Sphinx: Markdown pages, tables made from the code's registries, and the docstrings of the public names."""
+"""Sphinx configuration: Markdown pages, generated tables, and the docstrings of the public names."""
 
 import re
 import sys
@@ -12,9 +12,6 @@ project = "assay"
 author = "the authors of assay"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build"]
-suppress_warnings = [
-    "ref.python",  # two records are called Line
-]
 html_theme = "furo"
 html_title = "assay"
 html_static_path = ["style"]
@@ -33,7 +30,7 @@ MARKUP = re.compile(r"(`[^`]+`)|([*|\\_])")
 
 
 def plain_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text, with code in single backticks and doctests: nothing else in them is markup."""
+    """Escape markup in docstrings, which are plain text except for single backticks and doctests."""
     in_doctest = False
     for i, line in enumerate(lines):
         in_doctest = line.lstrip().startswith(">>>") or (in_doctest and bool(line.strip()))
@@ -42,19 +39,19 @@ def plain_docstring(app: Any, what: str, name: str, thing: Any, options: Any, li
 
 
 def trim_doctests(app: Any, page: str, content: list[str]) -> None:
-    """A doctest in a fence needs an empty line at its end, which nobody needs to see."""
+    """Hide the empty line that a doctest needs at the end of its fence."""
     content[0] = content[0].replace("\n\n```\n", "\n```\n")
 
 
 def write_tables(app: Any) -> None:
-    """The tables that pages include."""
+    """Write the tables that pages include."""
     from generate import write
 
     write(HERE / "_build" / "tables")
 
 
 def check_sources(app: Any, problem: Exception | None) -> None:
-    """Every link of a table to a source file leads somewhere."""
+    """Warn about links from tables to source pages that do not exist."""
     if problem is not None or app.builder.name != "html":
         return
     from sphinx.util.logging import getLogger

@@ -1,8 +1,8 @@
-"""Tables of the documentation, made from the package's own registries: what a page lists exists, with these defaults.
+"""Generate the tables of the documentation from the registries of the package.
 
     python docs/generate.py FOLDER
 
-writes one Markdown file a table, which the pages include.
+writes one Markdown file per table. The pages include these files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from assay.nn.training._configuration import described
 from assay.published import SOURCES, Figure
 from assay.scores import SCORES
 
-STUDIES = Path(__file__).parents[1] / "studies"
+DOCS = Path(__file__).parent
+STUDIES = DOCS.parent / "studies"
 ARROWS = {"higher": "↑", "lower": "↓", "-": ""}
 NEAR = {"ece": "calibration", "ece_l2_mass": "calibration", "auroc": "ranking", "accuracy": "accuracy"}
 
@@ -39,12 +40,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def source(name: str, module: str) -> str:
-    """A name as a link to the file it is from, or rather to the page of its highlighted source."""
+    """A name that links to the page of its highlighted source."""
     return f'<a href="_modules/{module.replace(".", "/")}.html"><code>{name}</code></a>'
 
 
 def sentence(thing: object) -> str:
-    """The first paragraph of a docstring, in a line."""
+    """The first paragraph of a docstring, on one line."""
     return " ".join((getdoc(thing) or "").split("\n\n")[0].split())
 
 
@@ -68,13 +69,17 @@ def _short(value: object) -> str:
 
 
 def metrics() -> str:
-    """Every metric of `evaluate`."""
-    rows = ((f"[`{key}`](#{key})", ARROWS[m.better], m.axis, m.line) for key, m in METRICS.items())
-    return table(("key", "better", "axis", "what it is"), rows)
+    """Every metric of `evaluate`, with a link to its section, or to its source if it has none."""
+    page = (DOCS / "metrics.md").read_text()
+    rows = []
+    for key, m in METRICS.items():
+        name = f"[`{key}`](#{key})" if f"\n### {key}\n" in page else source(key, m.of.__module__)
+        rows.append((name, ARROWS[m.better], m.unit.sign, m.axis, m.line))
+    return table(("key", "better", "unit", "axis", "what it is"), rows)
 
 
 def calibrators() -> str:
-    """Every calibrator, with its defaults and its file."""
+    """Every calibrator, with its hyper-parameters and a link to its source."""
     rows = []
     for name, function in CALIBRATORS.items():
         needs = "a confidence" if name in TOP_LABEL else "all classes"
@@ -83,13 +88,13 @@ def calibrators() -> str:
 
 
 def scores() -> str:
-    """Every score that needs nothing but predictions."""
+    """Every score that needs only predictions."""
     rows = ((source(name, score.__module__), sentence(score)) for name, score in SCORES.items())
     return table(("score", "what it is"), rows)
 
 
 def recipes() -> str:
-    """Every training method: what it minimizes and how, with its own hyper-parameters."""
+    """Every training method: what it minimizes, how, and with which hyper-parameters."""
     rows = []
     for name in METHODS:
         recipe = described(RECIPES[name])
@@ -101,14 +106,14 @@ def recipes() -> str:
         if "averaged" in str(recipe["keep"]):
             how.append(source("weights averaged", "assay.nn.optim._averaging"))
         if recipe["start"]:
-            how.append(f"begun at {recipe['start']['share']:.0%} of `cross_entropy`")
+            how.append(f"starts from `cross_entropy` at {recipe['start']['share']:.0%} of training")
         minimized = " + ".join(source(f.rpartition(".")[2], f.rpartition(".")[0]) for f, _ in parts)
         rows.append((f"`{name}`", "; ".join([minimized, *how]), values(given)))
     return table(("recipe", "minimizes", "hyper-parameters"), rows)
 
 
 def _minimized(node: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The losses or the objective inside a described one, primary first, each with what was given to it."""
+    """The losses or the objective inside a description, primary loss first, each with its values."""
     if isinstance(node, str):
         return [(node, {})]
     if "secondary" in node:
@@ -122,7 +127,7 @@ def _minimized(node: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def setups() -> str:
-    """The set-up of each paper: `focal@mukhoti2020` is focal loss in that of mukhoti2020."""
+    """The set-up of each paper: `focal@mukhoti2020` is focal loss in the set-up of mukhoti2020."""
     rows = []
     for name, setup in SETUPS.items():
         r = described(setup.baseline)
@@ -136,7 +141,7 @@ def setups() -> str:
         keep = "best on held-out" if "best" in str(r["keep"]) else "last"
         clip = "" if r["clip_norm"] is None else f"{r['clip_norm']:.4g}"
         rows.append((f"`@{name}`", str(r["epochs"]), str(r["batch_size"]), f"{kind} {values(rate)}", drops, clip, keep))
-    return table(("set-up", "epochs", "batch", "optimizer", "learning rate", "clipped at", "weights kept"), rows)
+    return table(("set-up", "epochs", "batch", "optimizer", "learning rate", "clip norm", "final weights"), rows)
 
 
 def networks() -> str:
@@ -148,7 +153,7 @@ def networks() -> str:
 
 
 def n_parameters(factory: Callable[..., nn.Module]) -> int:
-    """Of small images of three channels, of word vectors of 100 dimensions, of trees of 300."""
+    """The count for images with three channels, word vectors of 100 dimensions, and trees with vectors of 300."""
     words = torch.zeros(20_001, 300 if "tree" in factory.__name__ else 100)
     offers: dict[str, Any] = {"inputs": 3 * 32 * 32, "vectors": words}
     with torch.device("meta"):
@@ -163,7 +168,7 @@ def data() -> str:
 
 
 def studies() -> str:
-    """Every study file: its question, the command that runs it, and what the paper left unsaid."""
+    """Every study file: its question, the commands that run it, and its assumptions."""
     text = []
     for file in sorted(STUDIES.rglob("*.toml"), key=lambda file: (len(file.parts), file)):
         study = _study(file)
@@ -175,7 +180,7 @@ def studies() -> str:
         text += [f"{runs.capitalize()}. Calibrators: {', '.join(map(_entry, study.get('calibrators', ['none'])))}.\n"]
         if study.get("assumed"):
             text += [
-                "Assumed where the paper does not say, or changed:\n",
+                "Assumptions and changes:\n",
                 *(f"- {value}" for value in study["assumed"]),
                 "",
             ]
@@ -183,7 +188,7 @@ def studies() -> str:
 
 
 def _entry(entry: str | dict[str, Any]) -> str:
-    """A name as it stands in a study, or with values."""
+    """An entry of a study: a name, possibly with values."""
     if isinstance(entry, str):
         return f"`{entry}`"
     (_, name), *given = entry.items()
@@ -196,55 +201,55 @@ def _study(file: Path) -> dict[str, Any]:
     return own if base is None else _study(file.parent / base) | own
 
 
-def tables_of_seeds() -> str:
-    """Every table of the papers that is kept as data."""
+def tables_of_papers() -> str:
+    """Every table of `assay.published`."""
     rows = []
     for s in SOURCES:
         n = sum(figure.table == s.table for figure in published.load(s.paper))
-        rows.append((s.paper, s.table, s.caption, f"{s.runs or 'not said'}", str(n), "; ".join(s.remarks)))
-    return table(("seed", "table", "what it shows", "runs", "figures", "remarks"), rows)
+        rows.append((s.paper, s.table, s.caption, f"{s.runs or 'not given'}", str(n), "; ".join(s.remarks)))
+    return table(("paper", "table", "what it shows", "runs", "figures", "remarks"), rows)
 
 
 def evidence() -> str:
-    """In how many settings of the papers a method is better than cross-entropy, on each axis, before any scaling."""
+    """The number of settings in which a method is better than cross-entropy, on each axis, before any scaling."""
     figures = [f for f in published.load() if (f.calibrator, f.score, f.shift) == ("none", "max_probability", "none")]
     at: dict[tuple[str, ...], float] = {(f.paper, f.data, f.network, f.method, f.metric): f.mean for f in figures}
-    methods = list(dict.fromkeys(published.plain(f.method) for f in figures))
+    methods = list(dict.fromkeys(published.parse_variant(f.method).name for f in figures))
     rows = []
     for method in (name for name in METHODS if name in methods and name != "cross_entropy"):
-        for seed in dict.fromkeys(f.paper for f in figures):
-            cells = {axis: _better(at, seed, method, axis) for axis in ("calibration", "ranking", "accuracy")}
+        for paper in dict.fromkeys(f.paper for f in figures):
+            cells = {axis: _better(at, paper, method, axis) for axis in ("calibration", "ranking", "accuracy")}
             if any(cells.values()):
-                rows.append((f"`{method}`", seed, *cells.values()))
-    return table(("method", "seed", "calibration better in", "ranking better in", "accuracy better in"), rows)
+                rows.append((f"`{method}`", paper, *cells.values()))
+    return table(("method", "paper", "calibration better in", "ranking better in", "accuracy better in"), rows)
 
 
-def _better(at: Mapping[tuple[str, ...], float], seed: str, method: str, axis: str) -> str:
+def _better(at: Mapping[tuple[str, ...], float], paper: str, method: str, axis: str) -> str:
     gains = []
-    for (s, where, network, name, metric), mean in at.items():
-        if (s, published.plain(name), NEAR.get(metric)) == (seed, method, axis):
+    for (of, where, network, name, metric), mean in at.items():
+        if (of, published.parse_variant(name).name, NEAR.get(metric)) == (paper, method, axis):
             sign = 1 if METRICS[metric].better == "higher" else -1
-            gains.append(sign * (mean - at[s, where, network, "cross_entropy", metric]))
+            gains.append(sign * (mean - at[of, where, network, "cross_entropy", metric]))
     return f"{sum(gain > 0 for gain in gains)} of {len(gains)}" if gains else ""
 
 
 def scaled() -> str:
-    """What is left of a method's advantage in calibration once both are scaled by temperature."""
+    """The same for calibration, before and after temperature scaling of both."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for seed in ("singh2021", "wang2021", "karandikar2021", "mukhoti2020"):
-        figures = [f for f in published.load(seed) if f.metric in ("ece", "ece_l2_mass") and f.shift == "none"]
+    for paper in ("singh2021", "wang2021", "karandikar2021", "mukhoti2020"):
+        figures = [f for f in published.load(paper) if f.metric in ("ece", "ece_l2_mass") and f.shift == "none"]
         at = {(f.data, f.network, f.method, _kind(f)): f.mean for f in figures}
         for (where, network, name, kind), mean in at.items():
             base = at.get((where, network, "cross_entropy", "none"))
             base_scaled = at.get((where, network, "cross_entropy", "temperature"))
             if kind == "temperature" and name != "cross_entropy" and base is not None and base_scaled is not None:
                 before = at[where, network, name, "none"] - base
-                found.setdefault((seed, published.plain(name)), []).append((before, mean - base_scaled))
+                found.setdefault((paper, published.parse_variant(name).name), []).append((before, mean - base_scaled))
     rows = []
-    for (seed, name), pairs in sorted(found.items(), key=lambda item: (list(METHODS).index(item[0][1]), item[0])):
+    for (paper, name), pairs in sorted(found.items(), key=lambda item: (list(METHODS).index(item[0][1]), item[0])):
         n = len(pairs)
-        rows.append((f"`{name}`", seed, *(f"{sum(pair[side] < 0 for pair in pairs)} of {n}" for side in (0, 1))))
-    header = ("method", "seed", "better calibrated than cross-entropy in", "and after both are scaled, in")
+        rows.append((f"`{name}`", paper, *(f"{sum(pair[side] < 0 for pair in pairs)} of {n}" for side in (0, 1))))
+    header = ("method", "paper", "better calibrated than cross-entropy in", "and after scaling both, in")
     return table(header, rows)
 
 
@@ -256,13 +261,13 @@ TABLES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(metrics, calibrators, scores, recipes, setups, networks, data),
-        *(studies, tables_of_seeds, evidence, scaled),
+        *(studies, tables_of_papers, evidence, scaled),
     )
 }
 
 
 def write(folder: Path) -> None:
-    """Write every table, but leave files alone that would not change."""
+    """Write every table whose content has changed."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in TABLES.items():
         file, text = folder / f"{name}.md", make()

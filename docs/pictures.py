@@ -1,8 +1,8 @@
-"""The pictures of README and documentation: the embedded example on both sides, and the quickstart study on both axes.
+"""Draw the pictures of the README and the documentation: the embedded example and the quickstart study.
 
     python docs/pictures.py RUNS FOLDER
 
-RUNS is where `assay study run studies/quickstart.toml --out RUNS` has put its runs.
+RUNS is the folder of `assay study run studies/quickstart.toml --out RUNS`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import matplotlib
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from assay import Outcomes, examples, maps, metrics
+from assay import examples, maps, metrics
 from assay.calibrators import histogram, temperature
 from assay.report import figures, statistics
-from assay.report.statistics import Method
+from assay.report.statistics import MethodPoint
 from assay.study import expand, read_rows, read_study
 
 STUDY = Path(__file__).parents[1] / "studies" / "quickstart.toml"
 
 
 def both_sides() -> Figure:
-    """How wrong the confidence of the embedded network is, and what two corrections do to its ranking of errors."""
+    """The reliability of the embedded network, and its risk-coverage curves after two corrections."""
     test, held_out = examples.load(), examples.load(split="held_out")
     corrected = {
         "as trained": test.outcomes(),
@@ -35,23 +35,20 @@ def both_sides() -> Figure:
     figures.reliability(statistics.reliability(metrics.equal_width(corrected["as trained"])), left)
     left.set_title("Can its confidence be believed?", loc="left")
     curves = {
-        f"{name}, ECE {_ece(rows):.1%}": statistics.selective(metrics.ranking(rows)) for name, rows in corrected.items()
+        f"{name}, ECE {metrics.ece(rows):.1%}": statistics.selective(metrics.ranking(rows))
+        for name, rows in corrected.items()
     }
     figures.risk_coverage(curves, right)
     right.set_title("Does it tell right from wrong? (lower is better)", loc="left")
     return figure
 
 
-def _ece(rows: Outcomes) -> float:
-    return metrics.ece(metrics.equal_width(rows))
-
-
 def two_axes(runs: Path) -> Figure:
-    """Each recipe of the quickstart study by calibration and ranking, before and after temperature scaling."""
+    """Calibration and ranking of each recipe of the quickstart study, before and after temperature scaling."""
     study = read_study(STUDY)
     rows = read_rows(study, [runs / run.folder for run in expand(study)]).to_pylist()
     if not rows:
-        raise SystemExit(f"{runs} holds no runs of {STUDY.name}; `make demo` makes them")
+        raise SystemExit(f"{runs} contains no runs of {STUDY.name}; run `make demo` first")
     figure, axes = pyplot.subplots(1, 2, figsize=(10.5, 5), sharex=True, sharey=True, layout="constrained")
     for ax, calibrator, title in zip(
         axes, ("none", "temperature"), ("as trained", "after temperature scaling"), strict=True
@@ -60,7 +57,7 @@ def two_axes(runs: Path) -> Figure:
         for row in rows:
             if (row["calibrator"], row["split"]) == (calibrator, "test"):
                 found.setdefault(row["method"], {}).setdefault(row["metric"], []).append(row["value"])
-        methods = [Method(name, tuple(of["ece"]), tuple(of["auroc"])) for name, of in found.items()]
+        methods = [MethodPoint(name, tuple(of["ece"]), tuple(of["auroc"])) for name, of in found.items()]
         figures.calibration_refinement(methods, ax)
         ax.set_title(title, loc="right")
     axes[1].set_ylabel("")

@@ -26,10 +26,11 @@ from assay.nn.training import Record, initialized, train
 from assay.report import analyses, figures, statistics
 from assay.report.drawing import _from_folders, draw_study
 from assay.report.drawing._results import Results
-from assay.report.drawing._study import FIGURES
-from assay.report.statistics import Line, Method
-from assay.study import Study, Summary, cohens_d, expand, within_sem
-from assay.study._rows import SCHEMA
+from assay.report.drawing._study import DRAWINGS
+from assay.report.statistics import Line, MethodPoint
+from assay.study import Study, Summary, cohens_d, expand, parse_variant, row_table, within_sem
+from assay.study._rows import SCHEMA, method_columns, split_columns, variant_columns
+from assay.study._shifts import corruption_and_severity
 
 
 @pytest.fixture
@@ -48,8 +49,14 @@ POINT |= {"calibrator": "none", "held_out": 400, "score": "max_probability", "me
 
 
 def table(*rows: dict[str, object]) -> pa.Table:
-    """Rows that say how they differ from `POINT`, unfolded."""
-    return analyses.unfolded(pa.Table.from_pylist([{**POINT, **row} for row in rows], schema=SCHEMA))
+    """Rows that say how they differ from `POINT`."""
+    return row_table([in_columns({**POINT, **row}) for row in rows])
+
+
+def in_columns(row: dict[str, object]) -> dict[str, object]:
+    """A row with the columns that its method, its calibrator and its split are written as."""
+    method, calibrator = parse_variant(str(row["method"])), parse_variant(str(row["calibrator"]))
+    return {**row, **method_columns(method), **variant_columns("calibrator", calibrator), **split_columns(row["split"])}
 
 
 # Epochs.
@@ -220,19 +227,6 @@ def test_the_gradient_factor_falls_below_one_at_p0(gamma):
 
 
 @pytest.mark.parametrize(
-    ("method", "recipe", "values"),
-    [
-        ("focal@wang2021,gamma=3.0", "focal@wang2021", {"gamma": 3.0}),
-        ("crl", "crl", {}),
-        ("a,x=1,y=-2e-3", "a", {"x": 1.0, "y": -0.002}),
-        ("focal,detach_weight=True,gamma=2", "focal,detach_weight=True", {"gamma": 2.0}),
-    ],
-)
-def test_a_method_is_its_recipe_and_its_numbers(method, recipe, values):
-    assert analyses.recipe_and_values(method) == (recipe, values)
-
-
-@pytest.mark.parametrize(
     ("split", "found"),
     [
         ("test", (None, 0)),
@@ -243,21 +237,21 @@ def test_a_method_is_its_recipe_and_its_numbers(method, recipe, values):
     ],
 )
 def test_only_corruptions_have_a_severity(split, found):
-    assert analyses.corruption_and_severity(split) == found
+    assert corruption_and_severity(split) == found
 
 
 @pytest.mark.parametrize(
-    ("method", "found"),
+    ("recipe", "found"),
     [
-        ("sb_ece@karandikar2021", ("sb_ece", "cross_entropy@karandikar2021")),
+        ("sb_ece", ("sb_ece", "cross_entropy")),
         ("brier_s_avuc", ("s_avuc", "brier")),
-        ("focal_mmce@karandikar2021,beta=8.0", ("mmce", "focal@karandikar2021")),
-        ("focal@karandikar2021", None),
+        ("focal_mmce", ("mmce", "focal")),
+        ("focal", None),
         ("focal_scheduled", None),
     ],
 )
-def test_a_composite_loss_knows_its_primary(method, found):
-    assert analyses.secondary_and_primary(method) == found
+def test_a_composite_loss_knows_its_primary(recipe, found):
+    assert analyses.secondary_and_primary(recipe) == found
 
 
 # Sweeps.
@@ -272,20 +266,20 @@ def sweep_rows(**more: object) -> pa.Table:
     return table({"value": 0.9, **more}, *focal)
 
 
-def test_a_sweep_reads_its_coefficient_off_the_method(ax):
-    [line] = analyses.lines(sweep_rows(), over="gamma", by=["recipe", "calibrator"])
-    assert (line.name, line.x) == ("focal@wang2021, none", (1.0, 3.0, 5.0))
+def test_a_sweep_reads_its_coefficient_from_its_column(ax):
+    [line] = analyses.lines(sweep_rows(), over="gamma", by=["recipe", "setup", "calibrator"])
+    assert (line.name, line.x) == ("focal, wang2021, none", (1.0, 3.0, 5.0))
     assert_allclose(line.mean, [0.2, 0.05, 0.4])
     assert_allclose(line.spread, [np.std([0.1, 0.3], ddof=1), np.std([0.0, 0.1], ddof=1), 0])
     figures.sweep([line], ax, varied="gamma", metric="ece")
-    points, _, _ = label(ax, "focal@wang2021, none")
+    points, _, _ = label(ax, "focal, wang2021, none")
     assert tuple(points.get_xdata()) == line.x
     assert tuple(points.get_ydata()) == line.mean
 
 
 def test_rows_that_differ_in_what_was_not_told_are_refused():
     rows = pa.concat_tables([sweep_rows(), sweep_rows(calibrator="temperature")])
-    with pytest.raises(ValueError, match="differ also by method, calibrator"):
+    with pytest.raises(ValueError, match="differ also by method, calibrator, calibrator_name"):
         analyses.lines(rows, over="gamma", by=["recipe"])
     with pytest.raises(ValueError, match="one metric"):
         analyses.lines(table({"value": 1}, {"value": 1, "metric": "nll"}), over="held_out", by=["method"])
@@ -398,7 +392,7 @@ def two_metrics(a: str, b: str) -> pa.Table:
 
 def test_both_axes_have_the_same_seeds_in_the_same_order():
     found = analyses.both_axes(two_metrics("ece", "auroc"))
-    assert found == [Method("crl", (0.1, 0.2), (0.9, 0.8)), Method("sam", (0.4, 0.3), (0.6, 0.7))]
+    assert found == [MethodPoint("crl", (0.1, 0.2), (0.9, 0.8)), MethodPoint("sam", (0.4, 0.3), (0.6, 0.7))]
 
 
 def test_uncertainty_is_drawn_against_calibration(ax):
@@ -419,9 +413,9 @@ def test_dots_stand_at_the_mean_of_the_seeds_the_first_on_top(ax):
 
 
 def test_names_of_close_points_do_not_cover_each_other():
-    close = [Method(f"method_{i}", (0.5 + i / 100,), (0.9,)) for i in range(5)]
+    close = [MethodPoint(f"method_{i}", (0.5 + i / 100,), (0.9,)) for i in range(5)]
     figure = Figure(figsize=(6, 4.5))
-    ax = figures.calibration_refinement([*close, Method("far", (1.0,), (0.5,))], figure.subplots())
+    ax = figures.calibration_refinement([*close, MethodPoint("far", (1.0,), (0.5,))], figure.subplots())
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in ax.texts]
     assert len(boxes) == 6
@@ -490,7 +484,7 @@ def test_the_three_scenarios_have_the_figures_of_the_paper(ax):
     right, wrong = ax.patches
     assert_array_equal(right.get_data().values, found[1].densities.right)
     assert_array_equal(wrong.get_data().values, -found[1].densities.wrong)
-    assert "ECE 0.18, AUROC 99.5%" in ax.get_title(loc="left")
+    assert "ECE 17.84%, AUROC 99.46%" in ax.get_title(loc="left")
 
 
 # A whole study.
@@ -527,7 +521,7 @@ def made_up(root: Path, *, folders: bool, **more: object) -> Results:
     rows = [
         {
             **POINT,
-            "method": run.method,
+            "method": str(run.method),
             "n_train": run.n_train,
             "seed": run.seed,
             "split": split,
@@ -560,7 +554,7 @@ def write_run(folder: Path, rng: np.random.Generator) -> None:
 
 def kinds(results: Results) -> dict[str, dict[str, Figure]]:
     """The figures of each kind by name."""
-    found = {draw.__name__: dict(draw(results)) for draw in FIGURES}
+    found = {draw.__name__: dict(draw(results)) for draw in DRAWINGS}
     return {kind: figures for kind, figures in found.items() if figures}
 
 
@@ -576,7 +570,7 @@ def drawn(rich):
 
 
 def test_everything_that_a_study_supports_is_drawn(drawn):
-    assert drawn.keys() == {draw.__name__ for draw in FIGURES}
+    assert drawn.keys() == {draw.__name__ for draw in DRAWINGS}
     assert list(drawn["coefficients"]) == [f"alpha of l1 digits, mlp, n_train {n}" for n in (60, 120)]
     assert list(drawn["axes_that_vary"]) == ["n_train digits, mlp"]
     assert [name.split(" digits")[0] for name in drawn["epochs"]] == [
@@ -635,7 +629,7 @@ def test_figures_of_one_seed_name_it_and_all_methods_have_it(tmp_path):
     [ax] = dict(_from_folders.predictions(results))["risk coverage digits, mlp, n_train 60, seed 1"].axes
     for run in (run for run in results.runs if run.seed == 1):
         curve = statistics.selective(metrics.ranking(files.read(tmp_path / run.folder / "test.npz").outcomes()))
-        assert_array_equal(label(ax, run.method).get_ydata(), curve.risk)
+        assert_array_equal(label(ax, str(run.method)).get_ydata(), curve.risk)
 
 
 def test_figures_are_of_the_whole_held_out_split_and_no_shift(rich, drawn):
@@ -662,7 +656,7 @@ def test_a_study_is_drawn_into_files_that_are_named_after_what_they_show(tmp_pat
     results = made_up(tmp_path, folders=False, metrics=["ece", "auroc"])
     before = dict(mpl.rcParams)
     study, runs = results.study, results.runs
-    written = draw_study(study, runs, tmp_path, results.rows.select(SCHEMA.names), tmp_path / "figures", "png")
+    written = draw_study(study, runs, tmp_path, results.rows, tmp_path / "figures", "png")
     assert [file.name for file in written] == [
         f"{name}.png" for name in ("map-digits-mlp", "effects-on-ece-digits-mlp", "effects-on-auroc-digits-mlp")
     ]

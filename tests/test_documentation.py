@@ -1,6 +1,6 @@
-"""The documentation names what exists, all of it; its commands are commands, its links lead somewhere.
+"""The documentation covers the registries and the public packages, and its commands and links work.
 
-The code on its pages runs as doctests, which pytest collects from docs/ as from the README.
+Pytest also runs the code on its pages and in the README as doctests.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 from assay.calibrators import CALIBRATORS
 from assay.cli import app
 from assay.metrics import METRICS
+from assay.nn.data import DATA
 from assay.nn.networks import NETWORKS
 from assay.nn.recipes import METHODS, SETUPS
 from assay.scores import SCORES
@@ -27,7 +28,7 @@ PAGES = [*sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.par
 
 @pytest.fixture(scope="module")
 def generate() -> ModuleType:
-    """docs/generate.py, which is no part of the package."""
+    """docs/generate.py, which is not part of the package."""
     spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     assert spec is not None
     assert spec.loader is not None
@@ -37,22 +38,44 @@ def generate() -> ModuleType:
 
 
 def named(text: str) -> set[str]:
-    """What stands as code, alone in its backticks."""
+    """Names that are alone in their backticks or code tags."""
     return set(re.findall(r"(?:`|<code>)@?([\w./]+)(?:`|</code>)", text))
 
 
-def test_every_metric_has_a_section_and_every_section_a_metric():
+def test_every_section_on_metrics_is_about_a_metric():
     headings = re.findall(r"^### (.+)$", (DOCS / "metrics.md").read_text(), re.MULTILINE)
-    assert sorted(headings) == sorted(METRICS)
+    assert len(headings) == len(set(headings))
+    assert set(headings) <= set(METRICS)
 
 
-@pytest.mark.parametrize(
-    ("page", "registry"),
-    [("calibrators", CALIBRATORS), ("methods", METHODS), ("scores", SCORES)],
-    ids=["calibrators", "methods", "scores"],
-)
-def test_the_text_of_a_page_speaks_of_every_name(page: str, registry: dict[str, object]):
-    assert set(registry) <= named((DOCS / f"{page}.md").read_text())
+def test_every_method_in_bold_is_a_recipe():
+    bold = re.findall(r"\*\*`(\w+)`\*\*", (DOCS / "methods.md").read_text())
+    assert len(bold) == len(set(bold))
+    assert set(bold) <= set(METHODS)
+
+
+@pytest.mark.parametrize("registry", [METRICS, CALIBRATORS, SCORES, NETWORKS, DATA], ids=len)
+def test_every_entry_of_a_table_says_what_it_is(registry: dict[str, object]):
+    """A new entry needs no text elsewhere: the tables show its line or the first sentence of its docstring."""
+    assert all(getattr(entry, "line", None) or entry.__doc__ for entry in registry.values())
+
+
+def public_modules() -> set[str]:
+    """Modules whose names have no underscore, except commands, tables of names, and packages of nothing else."""
+    files = (ROOT / "assay").rglob("*.py")
+    names = {".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for f in files}
+    hidden = ("assay.cli", "assay.nn.names", "assay.__main__")
+    public = {name for name in names if not re.search(r"\._", name) and not name.startswith(hidden)}
+    return public - {"assay.nn", "assay.report", "assay.auditing", "assay.comparing", "assay.predictions"}
+
+
+def test_every_public_package_has_an_api_page():
+    """The names of assay.auditing, comparing and predictions are on the page of assay itself."""
+    pages = list((DOCS / "api").glob("*.md"))
+    found = re.findall(r"automodule:: (\S+)", "".join(page.read_text() for page in pages))
+    assert sorted(found) == sorted(public_modules())
+    listed = re.findall(r"^\w+$", (DOCS / "api" / "index.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.stem for page in pages if page.stem != "index")
 
 
 @pytest.mark.parametrize(
@@ -71,6 +94,11 @@ def test_a_table_has_a_row_for_every_name(generate: ModuleType, table: str, regi
     monkeypatch.setattr(generate, "n_parameters", lambda factory: 0)  # tests/test_networks.py counts them
     lines = generate.TABLES[table]().splitlines()[2:]
     assert [next(iter(named(line.split("|")[1]))) for line in lines] == list(registry)
+
+
+def test_the_table_of_metrics_shows_their_units(generate: ModuleType):
+    assert "| ↓ | ‰ | refinement |" in row(generate.metrics(), "aurc")
+    assert "| ↓ | % | calibration |" in row(generate.metrics(), "ece")
 
 
 def test_defaults_in_the_tables_are_those_of_the_code(generate: ModuleType):
@@ -98,7 +126,7 @@ def test_every_study_file_is_listed_with_its_command(generate: ModuleType):
 
 
 def commands(text: str) -> list[str]:
-    """Lines of shell: after a prompt in a console block, or indented as in the README."""
+    """Shell commands: after a prompt in a console block, or indented as in the README."""
     return [line.strip().removeprefix("$ ") for line in text.splitlines() if re.match(r"(\$ |    )(assay|make) ", line)]
 
 

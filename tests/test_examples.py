@@ -1,4 +1,4 @@
-"""The examples run, in seconds, and end with a network that has learned."""
+"""The examples run in seconds and end with a network that has learned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_loops_of_others_take_the_pieces(name: str):
 
 
 def run_here(name: str, arguments: list[str], monkeypatch, capsys) -> list[str]:
-    """What an example prints, run in this process: a new one would import torch again."""
+    """The output of an example, run in this process because a new one would import torch again."""
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     return capsys.readouterr().out.splitlines()

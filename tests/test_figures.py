@@ -15,11 +15,11 @@ from scipy.stats import binom
 from assay import Outcomes, Predictions, examples, metrics
 from assay.report import figures, statistics
 from assay.report.figures._style import look
-from assay.report.statistics import Effect, Line, Method
+from assay.report.statistics import Effect, Line, MethodPoint
 from assay.thresholds import choose_threshold
 
 LINE = Line("sam", (1.0, 2.0, 4.0), (0.5, 0.4, 0.3), (0.01, 0.02, 0.03))
-METHODS = [Method("focal", (0.02, 0.04), (0.90, 0.92)), Method("mixup", (0.05,), (0.8,))]
+METHODS = [MethodPoint("focal", (0.02, 0.04), (0.90, 0.92)), MethodPoint("mixup", (0.05,), (0.8,))]
 EFFECTS = [Effect("crl", 0.8, 0.2, 1.4), Effect("mixup", -0.1, -0.7, 0.5)]
 
 
@@ -178,7 +178,7 @@ def test_the_threshold_is_marked_where_it_accepts(predictions, ranking, ax):
 def test_the_area_under_the_roc_curve_is_the_auroc(ranking, ax):
     found = statistics.rates(ranking)
     assert np.trapezoid(found.right, found.wrong) == pytest.approx(metrics.auroc(ranking), abs=1e-3)
-    drawn = label(figures.roc({"net": found}, ax), f"net, AUROC {metrics.auroc(ranking):.1%}")
+    drawn = label(figures.roc({"net": found}, ax), f"net, AUROC {metrics.auroc(ranking):.2%}")
     assert_array_equal(drawn.get_xdata(), found.wrong)
 
 

@@ -15,13 +15,30 @@ import numpy as np
 import pytest
 
 from assay import Outcomes, Predictions, audit, compare, examples, files, metrics
+from assay._core import loops
+from assay.cli.audit import audit_command
+from assay.cli.compare import compare_command
+from assay.metrics import _tables
 from assay.published import Figure
 from assay.report.page import audit_page, compare_page, study_page
 from assay.report.page._epochs import room
+from assay.report.page._mistakes import answers, mistakes
 from assay.report.page._tables import RISKS
 from assay.report.page._thresholds import between
 from assay.report.page._verdict import overall, words
-from assay.study import Cell, Line, Run, Study, Summary, Table, expand, read_rows, tables, write_rows
+from assay.study import (
+    Run,
+    Study,
+    StudyCell,
+    StudyLine,
+    StudyTable,
+    Summary,
+    Variant,
+    expand,
+    read_rows,
+    tabulate,
+    write_rows,
+)
 from assay.thresholds import choose_threshold, risk_bound, spelled
 
 DRAWN = """return [...document.querySelectorAll(".chart")].filter((chart) => chart.offsetParent)
@@ -66,11 +83,11 @@ STUDY = Study(
     metrics=["accuracy", "ece", "auroc", "aurc", "e_aurc"],
     assumed=[EVIL],
 )
-RUNS = [*expand(STUDY), *(Run("digits", "mlp", EVIL, (), seed) for seed in (0, 1))]
+RUNS = [*expand(STUDY), *(Run("digits", "mlp", Variant(EVIL), seed) for seed in (0, 1))]
 LOST, FAILING = RUNS[-2:]
 
 
-def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
+def studied(root: Path) -> tuple[Study, list[Run], Path, list[StudyTable]]:
     """Runs as they would be left, one of them failed and one not begun; a method is called by a script."""
     rng = np.random.default_rng(0)
     for run in [run for run in RUNS if run not in (LOST, FAILING)] + [replace(LOST, seed=2)]:
@@ -87,7 +104,7 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
 
     runs = [*RUNS, replace(LOST, seed=2)]
     rows = read_rows(STUDY, [root / run.folder for run in runs])
-    return STUDY, runs, root, tables(rows, baseline="cross_entropy", metrics=STUDY.metrics, beside=beside)
+    return STUDY, runs, root, tabulate(rows, baseline="cross_entropy", metrics=STUDY.metrics, beside=beside)
 
 
 def leave(study: Study, run: Run, folder: Path, rng: np.random.Generator) -> None:
@@ -95,7 +112,7 @@ def leave(study: Study, run: Run, folder: Path, rng: np.random.Generator) -> Non
     folder.mkdir(parents=True)
     for split in ("held_out", "test", *study.shifts):
         labels = rng.integers(0, 4, 200)
-        logits = rng.normal(size=(200, 4)) + (2 + (run.recipe == "focal")) * np.eye(4)[labels]
+        logits = rng.normal(size=(200, 4)) + (2 + (run.method == Variant("focal"))) * np.eye(4)[labels]
         files.write(Predictions.from_logits(logits, labels), folder / f"{split}.npz")
     write_rows(study, run, folder)
     epochs = [{"epoch": e, "loss": 1 / (1 + e + run.seed), "held_out_ece": 0.1 + 0.01 * e} for e in range(150)]
@@ -112,13 +129,13 @@ TWO_SCORES = STUDY.model_copy(
 )
 
 
-def two_scores(root: Path) -> tuple[Study, list[Run], Path, list[Table]]:
+def two_scores(root: Path) -> tuple[Study, list[Run], Path, list[StudyTable]]:
     """A study that has no temperature, and of the energy no calibration error either."""
     rng, runs = np.random.default_rng(0), expand(TWO_SCORES)
     for run in runs:
         leave(TWO_SCORES, run, root / run.folder, rng)
     rows = read_rows(TWO_SCORES, [root / run.folder for run in runs])
-    return TWO_SCORES, runs, root, tables(rows, baseline="cross_entropy", metrics=TWO_SCORES.metrics)
+    return TWO_SCORES, runs, root, tabulate(rows, baseline="cross_entropy", metrics=TWO_SCORES.metrics)
 
 
 def data(page: Path):
@@ -153,7 +170,7 @@ def test_of_two_classes_the_page_judges_the_positive_one_too(tmp_path):
     audit_page({"two": rows}, {"two": audit(rows)}, tmp_path / "two.html")
     [found] = data(tmp_path / "two.html")["models"]
     assert found["verdict"][0].startswith("The probability of class 1 is too high by")
-    [tile] = [tile for tile in found["tiles"] if tile["title"] == "calibration error of class 1 (ECE)"]
+    [tile] = [tile for tile in found["tiles"] if tile["title"] == "ECE of class 1"]
     bins = metrics.equal_width(metrics.positive_class(rows))
     assert found["positive"]["count"] == bins.count.tolist()
     assert found["positive"]["accuracy"] == pytest.approx(bins.accuracy.tolist(), rel=1e-4)
@@ -306,7 +323,7 @@ def test_a_mere_score_has_no_reliability(tmp_path):
     assert found["reliability"] is None
     assert found["positive"] is None
     assert found["decisions"]["threshold"] == ["7", "2", "anything"]
-    assert [tile["title"] for tile in found["tiles"]][:2] == ["accuracy", "ranking of errors (AUROC)"]
+    assert [tile["title"] for tile in found["tiles"]][:2] == ["accuracy", "AUROC"]
 
 
 def test_a_quarter_of_a_million_samples_still_make_a_small_page(tmp_path):
@@ -347,16 +364,65 @@ def test_the_vendored_bundle_has_its_licence_beside_it_and_nothing_is_fetched():
     assert not re.search(r"https?:|@import|url\(|\bsrc=|fetch\(|XMLHttpRequest|innerHTML", own)
 
 
-def table(**methods: dict[str, tuple[float, ...]]) -> Table:
+@pytest.fixture
+def counted(monkeypatch):
+    """How often rows [n, k] were passed over, and confidences sorted."""
+    counts = {"passes": 0, "sorts": 0}
+
+    def counting(what, function):
+        def counted(*args, **how):
+            counts[what] += 1
+            return function(*args, **how)
+
+        return counted
+
+    monkeypatch.setattr(loops, "reduce", counting("passes", loops.reduce))
+    monkeypatch.setattr(_tables, "ranking_of", counting("sorts", _tables.ranking_of))
+    return counts
+
+
+def written(file: Path, n_classes: int, seed: int = 0) -> Path:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(400) % n_classes
+    files.write(Predictions.from_logits(rng.normal(size=(400, n_classes)) + np.eye(n_classes)[labels], labels), file)
+    return file
+
+
+@pytest.mark.parametrize(("n_classes", "sorts"), [(2, 2), (5, 1), (30, 1)])
+def test_from_a_file_to_its_page_there_is_one_pass_and_one_sort(n_classes, sorts, counted, tmp_path):
+    """Of two classes the probabilities of class 1 are sorted too."""
+    audit_command(written(tmp_path / "a.npz", n_classes), html=tmp_path / "a.html")
+    assert (tmp_path / "a.html").is_file()
+    assert counted == {"passes": 1, "sorts": sorts}
+
+
+def test_from_two_files_to_their_page_there_is_one_pass_and_one_sort_each(counted, tmp_path):
+    both = [written(tmp_path / f"{seed}.npz", 5, seed) for seed in (0, 1)]
+    compare_command(*both, html=tmp_path / "c.html")
+    assert (tmp_path / "c.html").is_file()
+    assert counted == {"passes": 2, "sorts": 2}
+
+
+def test_answers_and_mistakes_are_those_of_all_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    logits = rng.integers(0, 3, size=(300, 4)).astype(float)  # many ties
+    t = metrics.Tables(Predictions.from_logits(logits, rng.integers(0, 4, 300)))
+    assert answers(t.source, t.outcomes).tolist() == logits.argmax(1).tolist()
+    wrong = np.flatnonzero(~t.outcomes.correct)
+    worst = wrong[np.argsort(-t.outcomes.confidence[wrong], kind="stable")[:50]]
+    assert [mistake.name for mistake in mistakes(t)] == [f"row {row}" for row in worst]
+
+
+def table(**methods: dict[str, tuple[float, ...]]) -> StudyTable:
     """A table of seeds' values by metric; a calibrator follows two underscores."""
 
-    def line(name: str, values: dict[str, tuple[float, ...]]) -> Line:
+    def line(name: str, values: dict[str, tuple[float, ...]]) -> StudyLine:
         method, _, calibrator = name.partition("__")
-        cells = {key: Cell(Summary(seeds), 0.5, "", best=False) for key, seeds in values.items()}
-        return Line(method, calibrator or "none", cells)
+        cells = {key: StudyCell(Summary(seeds), 0.5, "", best=False) for key, seeds in values.items()}
+        return StudyLine(method, calibrator or "none", cells)
 
     lines = tuple(line(name, values) for name, values in methods.items())
-    return Table({"data": "d", "network": "n", "split": "test"}, ("accuracy", "ece", "aurc"), lines, "ce")
+    return StudyTable({"data": "d", "network": "n", "split": "test"}, ("accuracy", "ece", "aurc"), lines, "ce")
 
 
 def test_the_verdict_names_the_best_of_both_axes_and_whether_seeds_tell_it_from_the_next():
@@ -462,10 +528,10 @@ def test_a_study_of_twenty_points_forty_methods_and_four_calibrators_is_small(tm
     history = {"epochs": [{"epoch": e, **dict.fromkeys(map(str, range(9)), 1 / 3)} for e in range(20)]}
     runs, found = [], []
     for point in range(20):
-        methods = [f"focal,gamma={i}" for i in range(40)]
-        runs += [Run(f"data {point}", "mlp", name, (), 0) for name in methods]
-        lines = [Line(m, c, cells(rng, keys)) for m in methods for c in ("none", "a", "b", "c")]
-        found.append(Table({"data": f"data {point}", "network": "mlp", "split": "test"}, keys, tuple(lines), ""))
+        methods = [Variant("focal", {"gamma": i}) for i in range(40)]
+        runs += [Run(f"data {point}", "mlp", method, 0) for method in methods]
+        lines = [StudyLine(str(m), c, cells(rng, keys)) for m in methods for c in ("none", "a", "b", "c")]
+        found.append(StudyTable({"data": f"data {point}", "network": "mlp", "split": "test"}, keys, tuple(lines), ""))
     for run in runs:
         (tmp_path / run.folder).mkdir(parents=True)
         (tmp_path / run.folder / "history.json").write_text(json.dumps(history))
@@ -473,8 +539,8 @@ def test_a_study_of_twenty_points_forty_methods_and_four_calibrators_is_small(tm
     assert (tmp_path / "big.html").stat().st_size < 5_000_000
 
 
-def cells(rng: np.random.Generator, keys: tuple[str, ...]) -> dict[str, Cell]:
-    return {key: Cell(Summary(tuple(rng.random(3).tolist())), 0.01, "better", best=False) for key in keys}
+def cells(rng: np.random.Generator, keys: tuple[str, ...]) -> dict[str, StudyCell]:
+    return {key: StudyCell(Summary(tuple(rng.random(3).tolist())), 0.01, "better", best=False) for key in keys}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from assay.metrics import METRICS
 from assay.nn.data import DATA
 from assay.nn.networks import NETWORKS
 from assay.nn.recipes import METHODS
-from assay.published import COLUMNS, SOURCES, Figure, Source, load, plain, read
+from assay.published import COLUMNS, SOURCES, Figure, PublishedTable, Variant, load, parse_variant, read
 from assay.published._sources import FACTORS
 from assay.scores import SCORES
 
@@ -238,9 +238,9 @@ SIZES = {
 SHIFTS = {"none": "", "cifar10_c": "cifar10", "cifar10_1": "cifar10", "cifar10_2": "cifar10", "imagenet_v2": "imagenet"}
 
 
-def spots() -> dict[Source, list[list[str]]]:
+def spots() -> dict[PublishedTable, list[list[str]]]:
     sources = {(source.paper, source.table): source for source in SOURCES}
-    found: dict[Source, list[list[str]]] = {}
+    found: dict[PublishedTable, list[list[str]]] = {}
     for line in SPOTS.strip().splitlines():
         cells = line.split()
         if len(cells) == 2:
@@ -259,7 +259,7 @@ def table(paper: str, number: str, metric: str) -> dict[tuple[str, ...], float]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.file)
-def test_cells_are_as_printed(source: Source):
+def test_cells_are_as_printed(source: PublishedTable):
     figures = {(*key(f), f.metric): f for f in load(source.paper) if f.table == source.table}
     assert len(figures) == SIZES[source.paper][source.table]
     assert len(spots()[source]) >= 5
@@ -297,20 +297,39 @@ def test_a_paper_is_part_of_the_whole():
 
 def test_names_resolve():
     for figure in load():
+        method, calibrator = figure.variants
         assert figure.data in DATA
         assert figure.network in NETWORKS
-        assert plain(figure.method) in METHODS
+        assert method.name in METHODS
         assert figure.metric in METRICS or figure.metric == "temperature"
-        assert figure.calibrator == "none" or plain(figure.calibrator) in {*CALIBRATORS, "fixed_temperature"}
+        assert calibrator.name in {"none", *CALIBRATORS, "fixed_temperature"}
         assert figure.score in {*SCORES, "confidnet"}
         assert SHIFTS[figure.shift] in ("", figure.data)
 
 
 def test_settings_of_calibrators_are_parameters_and_not_the_defaults():
-    for name in {f.calibrator for f in load() if "(" in f.calibrator}:
-        setting, _, value = name.partition("(")[2].removesuffix(")").partition("=")
-        function = CALIBRATORS.get(plain(name), calibrators.fixed_temperature)
-        assert inspect.signature(function).parameters[setting].default != float(value)
+    for calibrator in {f.variants[1] for f in load() if f.variants[1].values}:
+        function = CALIBRATORS.get(calibrator.name, calibrators.fixed_temperature)
+        for name, value in calibrator.values.items():
+            assert inspect.signature(function).parameters[name].default != value
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("focal@wang2021,gamma=3.0", Variant("focal", {"gamma": 3.0}, "wang2021")),
+        ("crl", Variant("crl")),
+        ("a,x=1,y=-2e-3", Variant("a", {"x": 1, "y": -0.002})),
+        ("focal(gamma=5)", Variant("focal", {"gamma": 5.0})),
+        ("focal_scheduled(gammas=(5,3,1))", Variant("focal_scheduled", {"gammas": "(5,3,1)"})),
+        ("focal,detach_weight=True,gamma=2", Variant("focal", {"gamma": 2, "detach_weight": True})),
+    ],
+)
+def test_a_variant_is_its_name_its_values_and_its_set_up(text, variant):
+    found = parse_variant(text)
+    assert found == variant
+    assert hash(found) == hash(variant)
+    assert parse_variant(str(found)) == found
 
 
 def test_units_are_natural():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,19 +24,24 @@ import torch
 from assay import files
 from assay._core.arrays import InputError
 from assay.calibrators import temperature
+from assay.cli.report import Tabulation, rows_command
 from assay.cli.study import clean_command, report_command, tune_command
 from assay.metrics import evaluate
 from assay.nn.training._history import Recorder
 from assay.study import (
     Study,
     Summary,
+    Variant,
     _corrections,
     check,
     execute,
     expand,
     has_rows,
+    joined,
     read_rows,
     read_study,
+    reference_method,
+    row_table,
     rows_file,
     run_local,
     run_ray,
@@ -43,8 +49,10 @@ from assay.study import (
     try_out,
     tune,
     why,
+    write_rows,
 )
 from assay.study._engine import remember
+from assay.study._rows import method_columns
 from assay.study._tuning import _chosen
 
 STUDIES = Path(__file__).parents[1] / "studies"
@@ -70,10 +78,14 @@ def test_every_combination_is_a_run():
     study = small(recipes=["focal", {"recipe": "label_smoothing", "epsilon": [0.01, 0.05]}], weight_decays=[None, 1e-3])
     runs = expand(study)
     assert len(runs) == 2 * 3 * 2
-    assert {run.method for run in runs} == {"focal", "label_smoothing,epsilon=0.01", "label_smoothing,epsilon=0.05"}
+    assert {str(run.method) for run in runs} == {
+        "focal",
+        "label_smoothing,epsilon=0.01",
+        "label_smoothing,epsilon=0.05",
+    }
     assert len({run.folder for run in runs}) == len(runs)
     assert [run.seed for run in runs] == [0] * 6 + [1] * 6
-    assert {run.method for run in expand(study, only="*epsilon=0.01*")} == {"label_smoothing,epsilon=0.01"}
+    assert {str(run.method) for run in expand(study, only="*epsilon=0.01*")} == {"label_smoothing,epsilon=0.01"}
 
 
 def test_a_run_has_the_values_it_names():
@@ -224,6 +236,46 @@ def test_rows_hold_every_number(finished):
     accuracy = [r["value"] for r in rows.to_pylist() if r["metric"] == "accuracy"]
     assert min(accuracy) > 0.2
     assert not any(np.isnan(accuracy))
+
+
+def test_recipe_set_up_and_each_value_are_columns(finished, tmp_path):
+    root, file = tmp_path / "runs", tmp_path / "s.toml"
+    methods = ["cross_entropy", {"recipe": "focal@mukhoti2020", "gamma": [1.0, 3], "learning_rate": 0.01}]
+    fixed = {"calibrator": "fixed_temperature", "t": 2.0}
+    study = small(recipes=methods, seeds=[0], calibrators=["none", fixed], metrics=["ece"])
+    for run in expand(study):
+        shutil.copytree(finished / expand(small())[0].folder, root / run.folder)
+        write_rows(study, run, root / run.folder)
+    content = {"recipes": methods, "seeds": [0], "calibrators": ["none", fixed], "metrics": ["ece"]}
+    lines = [f"{key} = {toml(value)}" for key, value in {**SMALL, **content}.items()]
+    file.write_text("\n".join(lines))
+    rows_command(file, to=tmp_path / "rows.parquet", out=root)
+    rows = pq.read_table(tmp_path / "rows.parquet")
+    assert rows.equals(rows_of(study, root))
+    found = [[row[key] for key in ("recipe", "setup", "gamma", "recipe_learning_rate")] for row in rows.to_pylist()]
+    assert found[::2] == [
+        ["cross_entropy", None, None, None],
+        ["focal", "mukhoti2020", 1.0, 0.01],
+        ["focal", "mukhoti2020", 3.0, 0.01],
+    ]
+    assert rows["calibrator_name"].to_pylist()[:2] == ["none", "fixed_temperature"]
+    assert rows["calibrator_t"].to_pylist()[:2] == [None, 2.0]
+
+
+def toml(value: object) -> str:
+    """JSON is TOML but for its tables."""
+    return re.sub(r'"(\w+)": ', r"\1 = ", json.dumps(value))
+
+
+def test_a_value_that_is_text_in_one_run_is_text_in_all():
+    number, text = (row_table([method_columns(Variant("focal", {"gamma": gamma}))]) for gamma in (3.0, "three"))
+    assert joined([number, text])["gamma"].to_pylist() == ["3", "three"]
+    assert joined([text, number])["gamma"].to_pylist() == ["three", "3"]
+
+
+def test_a_baseline_is_found_whatever_way_its_values_are_written():
+    study = small(recipes=["cross_entropy", {"recipe": "focal", "gamma": 3.0}], baseline="focal(gamma=3)")
+    assert str(reference_method(study)) == "focal,gamma=3.0"
 
 
 def test_one_process_gives_the_same_rows(finished, tmp_path):
@@ -387,7 +439,7 @@ def test_the_engine_ray_says_what_to_install(tmp_path, monkeypatch):
 def test_names_of_what_trains_are_looked_up_by_the_check(tmp_path):
     """A study can be read and reported where torch, which has their tables, is not installed."""
     study = small(recipes=["focall"])
-    assert expand(study)[0].method == "focall"
+    assert expand(study)[0].method == Variant("focall")
     with pytest.raises(InputError, match=r"unknown recipe 'focall'; did you mean 'focal'\?"):
         check(study)
 
@@ -481,18 +533,18 @@ def test_values_are_chosen_in_turn_and_kept(tmp_path):
     batches = []
 
     def run_all(runs):
-        batches.append([run.method for run in runs])
+        batches.append([str(run.method) for run in runs])
         for run in runs:
             execute(study, run, tmp_path)
 
     found = tune(study, tmp_path, run_all)
-    plain, smooth = (found.best["digits", "mlp"][name] for name in ("cross_entropy", "label_smoothing"))
-    kept = dict(smooth.values)["epsilon"]
+    plain, smooth = (found.best["digits", "mlp"][Variant(name)] for name in ("cross_entropy", "label_smoothing"))
+    kept = smooth.values["epsilon"]
     assert batches[0] == ["label_smoothing,epsilon=0.0", "label_smoothing,epsilon=0.9"]
     assert batches[1][:2] == ["cross_entropy,weight_decay=0.0001", "cross_entropy,weight_decay=10.0"]
     assert batches[1][2:] == [f"label_smoothing,epsilon={kept},weight_decay={w}" for w in (1e-4, 10.0)]
-    assert dict(plain.values) == {"weight_decay": 1e-4}  # a decay of 10 leaves nothing of the weights
-    trial = next(trial for trial in found.trials if trial.method == "label_smoothing,epsilon=0.0")
+    assert plain.values == {"weight_decay": 1e-4}  # a decay of 10 leaves nothing of the weights
+    trial = next(trial for trial in found.trials if trial.method == Variant("label_smoothing", {"epsilon": 0.0}))
     run = expand(small(recipes=[{"recipe": "label_smoothing", "epsilon": 0.0}], seeds=[0], epochs=1))[0]
     assert trial.error.mean == float(evaluate(files.read(tmp_path / run.folder / "held_out.npz"))["ece"])
 
@@ -560,10 +612,11 @@ def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
     def judged(accuracy: float, error: float) -> tuple[Summary, Summary]:
         return Summary((accuracy,)), Summary((error,))
 
-    values = {(("b", 1),): judged(0.90, 0.10), (("b", 2),): judged(0.895, 0.05), (("b", 3),): judged(0.88, 0.01)}
-    assert _chosen(values, 0.01) == (("b", 2),)
-    assert _chosen(values, 1.0) == (("b", 3),)
-    assert _chosen(values, 0.0) == (("b", 1),)
+    one, two, three = (Variant("focal", {"gamma": gamma}) for gamma in (1, 2, 3))
+    values = {one: judged(0.90, 0.10), two: judged(0.895, 0.05), three: judged(0.88, 0.01)}
+    assert _chosen(values, 0.01) == two
+    assert _chosen(values, 1.0) == three
+    assert _chosen(values, 0.0) == one
 
 
 def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch):
@@ -585,7 +638,7 @@ def test_a_report_is_written_in_every_form(finished, tmp_path):
     lines = [f"{key} = {inline if key == 'stands_for' else json.dumps(value)}" for key, value in content.items()]
     file.write_text("\n".join(lines))
     for name in ("t.md", "t.tex", "t.csv"):
-        report_command(file, out=root, to=tmp_path / name, published=True, holm=True, test="paired")
+        report_command(file, out=root, to=tmp_path / name, how=Tabulation(published=True, holm=True, test="paired"))
         assert "cross" in (tmp_path / name).read_text()
     report_command(file, out=root, html=tmp_path / "s.html", pages=True, figures=tmp_path / "figures")
     assert "audit.html" in (tmp_path / "s.html").read_text()

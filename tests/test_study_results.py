@@ -16,22 +16,24 @@ from scipy import stats
 
 from assay import published
 from assay.report.page._verdict import best
-from assay.report.tables import as_csv, grids, latex, legend, markdown
-from assay.report.tables import ranks as ranks_shown
+from assay.report.tables import as_csv, grids, latex, legend, markdown, rank_grids
 from assay.study import (
     Study,
     Summary,
     cohens_d,
-    holm,
+    holm_corrected,
     mean_ranks,
     paired,
+    parse_variant,
     published_beside,
     ranks,
     read_study,
-    tables,
+    row_table,
+    tabulate,
     welch,
     within_sem,
 )
+from assay.study._rows import method_columns, variant_columns
 
 STUDIES = Path(__file__).parents[1] / "studies"
 A, B = Summary((1.0, 2.0, 4.0)), Summary((2.0, 2.5, 5.5))
@@ -68,13 +70,13 @@ def test_mean_ranks_over_tables():
         return made.set_column(1, "network", pa.array([network] * len(made)))
 
     both = pa.concat_tables([one("a", {"x": 0.1, "y": 0.2, "z": 0.3}), one("b", {"x": 0.3, "y": 0.2, "z": 0.4})])
-    found = mean_ranks(tables(both, baseline="x", metrics=["ece"]))
+    found = mean_ranks(tabulate(both, baseline="x", metrics=["ece"]))
     assert {method: place["ece"] for (method, _), place in found.items()} == {"x": 1.5, "y": 1.5, "z": 3.0}
 
 
 def test_a_bound_fitted_on_test_is_never_the_best():
     values = {("m", "none", "ece"): [0.2], ("m", "temperature_optimal_on_test,metric=ece", "ece"): [0.1]}
-    [table] = tables(rows(values), baseline="m", metrics=["ece"])
+    [table] = tabulate(rows(values), baseline="m", metrics=["ece"])
     assert [line.cells["ece"].best for line in table.lines] == [True, False]
 
 
@@ -98,14 +100,14 @@ def test_the_error_within_conditions_ignores_what_conditions_differ_by():
 def rows(values: dict[tuple[str, str, str], list[float]]) -> pa.Table:
     records = [
         {
-            "data": "d", "network": "n", "method": method, "n_train": None, "learning_rate": None, "weight_decay": None,
-            "seed": seed, "split": "test", "calibrator": calibrator, "held_out": 10, "score": "max_probability",
+            "data": "d", "network": "n", "seed": seed, "split": "test", "held_out": 10, "score": "max_probability",
+            **method_columns(parse_variant(method)), **variant_columns("calibrator", parse_variant(calibrator)),
             "metric": metric, "value": value,
         }
         for (method, calibrator, metric), found in values.items()
         for seed, value in enumerate(found)
     ]  # fmt: skip
-    return pa.Table.from_pylist(records)
+    return row_table(records)
 
 
 EXAMPLE = rows(
@@ -119,7 +121,7 @@ EXAMPLE = rows(
 
 
 def test_a_table_marks_what_is_better_and_worse():
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
     base, smooth = table.lines
     assert (base.cells["ece"].word, base.cells["auroc"].best) == ("", True)
     assert (smooth.cells["ece"].word, smooth.cells["auroc"].word) == ("better", "worse")
@@ -131,29 +133,36 @@ def test_a_table_marks_what_is_better_and_worse():
 
 
 def test_tables_are_written_in_three_forms(tmp_path):
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
     assert "| smooth_one | none | **2.00±1.00** ▲ | 71.00±1.00 ▼ |" in markdown(table)
     assert r"smooth\_one & none & \textbf{2.00$\pm$1.00} $\blacktriangle$" in latex(table)
     assert "d,n,test,smooth_one,none,ece,0.02,0.01" in as_csv([table]).replace("0.019999999999999997", "0.02")
 
 
+def test_latex_has_no_sign_that_needs_a_package():
+    [table] = tabulate(rows({("base", "none", "aurc"): [0.01]}), baseline="base", metrics=["aurc"])
+    assert r"aurc $\times 10^3$ $\downarrow$" in latex(table)
+    body = [line for line in latex(table).splitlines() if not line.startswith("%")]
+    assert "\n".join(body).isascii()
+
+
 def test_holm_is_as_in_statsmodels():
     # multipletests([.01, .02, .03, .2], method="holm"), and with what was not tested left alone
-    assert holm([0.01, 0.02, 0.03, 0.2]) == pytest.approx([0.04, 0.06, 0.06, 0.2])
-    assert holm([nan, 0.04, 0.5]) == pytest.approx([nan, 0.08, 0.5], nan_ok=True)
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm_corrected([0.01, 0.02, 0.03, 0.2]) == pytest.approx([0.04, 0.06, 0.06, 0.2])
+    assert holm_corrected([nan, 0.04, 0.5]) == pytest.approx([nan, 0.08, 0.5], nan_ok=True)
+    assert holm_corrected([0.9, 0.8]) == [1.0, 1.0]
 
 
 def test_corrected_tests_count_those_of_a_metric():
     values = {("base", "none", "ece"): [0.10, 0.11, 0.12]}
     values |= {(f"m{i}", "none", "ece"): [0.1 + i / 100, 0.12 + i / 100, 0.13 + i / 100] for i in range(1, 5)}
-    [plain], [strict] = (tables(rows(values), baseline="base", metrics=["ece"], corrected=c) for c in (False, True))
+    [plain], [strict] = (tabulate(rows(values), baseline="base", metrics=["ece"], corrected=c) for c in (False, True))
     before = [line.cells["ece"].p_value for line in plain.lines]
-    assert [line.cells["ece"].p_value for line in strict.lines] == pytest.approx(holm(before), nan_ok=True)
+    assert [line.cells["ece"].p_value for line in strict.lines] == pytest.approx(holm_corrected(before), nan_ok=True)
 
 
 def test_bold_is_the_best_or_what_is_significantly_worse():
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
     assert "| smooth_one | none | 2.00±1.00 ▲ | **71.00±1.00** ▼ |" in markdown(table, "worse")
 
 
@@ -175,12 +184,15 @@ def test_a_published_figure_is_found_by_what_our_names_stand_for():
         if (f.table, f.data, f.network, f.method, f.metric) == ("2", "cifar10", "preact_resnet110", "crl", "aurc")
     ]  # fmt: skip
     assert figure == same
-    assert beside(stands_for={})(POINT, "crl", "none", "aurc") is None
-    assert beside()(POINT | {"split": "fog_1"}, "crl", "none", "aurc") is None
+    assert beside(stands_for={})(POINT, "crl@singh2021", "none", "aurc") is None
+    assert beside()(POINT | {"split": "fog_1"}, "crl@singh2021", "none", "aurc") is None
 
 
 def test_of_several_settings_the_published_one_is_that_of_the_run():
-    find = beside(published=["wang2021/2"], stands_for={"resnet8": "resnet32"})
+    l1 = {"recipe": "l1@wang2021", "alpha": [0.05, 0.5]}
+    recipes = ["l1@wang2021", l1, "focal@wang2021"]
+    names = {"stands_for": {"resnet8": "resnet32"}, "calibrators": ["histogram"], "recipes": recipes}
+    find = beside(published=["wang2021/2"], **names)
     assert find(POINT, "l1@wang2021,alpha=0.05", "histogram", "ece").method == "l1(alpha=0.05)"
     assert find(POINT, "l1@wang2021", "histogram", "ece") is None  # ours is weaker
     assert find(POINT, "l1@wang2021,alpha=0.5", "histogram", "ece") is None
@@ -204,8 +216,8 @@ def test_every_published_figure_belongs_beside_a_number_of_some_study():
 
 
 def test_a_table_shows_the_papers_figure_and_the_difference():
-    figure = beside()(POINT, "crl", "none", "ece")
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece"], beside=lambda *names: figure)
+    figure = beside()(POINT, "crl@singh2021", "none", "ece")
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece"], beside=lambda *names: figure)
     ours, paper = table.lines[1].cells["ece"].summary.mean, figure.mean
     assert table.lines[1].cells["ece"].difference == pytest.approx(ours - paper)
     shown = f"{100 * paper:.2f} ({100 * (ours - paper):+.2f})"
@@ -239,7 +251,7 @@ def test_the_terminal_shows_every_name_and_number_whatever_its_width(width: int)
         for calibrator in ("none", "temperature_sb_ece_lb")
         for metric in metrics
     }
-    [table] = tables(rows(cells), baseline="cross_entropy", metrics=metrics)
+    [table] = tabulate(rows(cells), baseline="cross_entropy", metrics=metrics)
     parts = grids(table, width=width)
     shown = printed(*parts, width=width)
     assert "…" not in shown
@@ -247,22 +259,22 @@ def test_the_terminal_shows_every_name_and_number_whatever_its_width(width: int)
     assert all(shown.count(metric) >= 1 for metric in metrics)
     assert all(word in shown for word in ("  temperature_sb_ece_lb", "28.95", "289.50", "±23.55"))
     assert (len(parts) == 1) == (width == 200)
-    ranked = printed(*ranks_shown([table, table], width=width), width=width)
+    ranked = printed(*rank_grids([table, table], width=width), width=width)
     assert "…" not in ranked
     assert all(ranked.count(metric) >= 1 for metric in metrics)
 
 
 def test_a_cell_of_fewer_seeds_says_so():
     cells = {("a", "none", "ece"): [0.1, 0.2, 0.3], ("b", "none", "ece"): [0.1, 0.2]}
-    [table] = tables(rows(cells), baseline="a", metrics=["ece"])
+    [table] = tabulate(rows(cells), baseline="a", metrics=["ece"])
     assert markdown(table).count("(n=2)") == latex(table).count("(n=2)") == 1
     assert printed(*grids(table), width=80).count("n=2") == 1
 
 
 def test_the_legend_names_the_test():
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece"])
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece"])
     assert "Welch's t-test, p < 0.05)" in legend(table)
-    [table] = tables(EXAMPLE, baseline="base", metrics=["ece"], test=paired, level=0.01, corrected=True)
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece"], test=paired, level=0.01, corrected=True)
     assert "t-test paired by seed, p < 0.01 by Holm" in legend(table)
     assert legend(table) in latex(table)
 
@@ -274,7 +286,7 @@ def test_all_that_equal_the_best_are_best_but_a_bound_is_not():
         ("b", "none", "accuracy"): [0.7, 0.7],
         ("b", "temperature_optimal_on_test,step=0.1", "accuracy"): [0.9, 0.9],
     }
-    found = tables(rows(cells), baseline="a", metrics=["accuracy"])
+    found = tabulate(rows(cells), baseline="a", metrics=["accuracy"])
     assert [line.cells["accuracy"].best for line in found[0].lines] == [True, True, False, False]
     ranked = mean_ranks(found)
     assert {pair: place["accuracy"] for pair, place in ranked.items()} == {
@@ -294,5 +306,26 @@ def test_what_is_undefined_leaves_the_ranks_of_the_others():
 def test_the_verdict_is_by_the_test_of_the_table():
     cells = {("a", "none", "ece"): [0.10, 0.20, 0.30], ("b", "none", "ece"): [0.11, 0.21, 0.311]}
     for test, word in ((welch, "not clearly ahead"), (paired, "clearly ahead")):
-        [table] = tables(rows(cells), baseline="a", metrics=["ece"], test=test)
+        [table] = tabulate(rows(cells), baseline="a", metrics=["ece"], test=test)
         assert best(table, table.lines, "ece").lead == word
+
+
+def test_what_a_cell_is_compared_with():
+    """A method with the baseline under the same calibrator, and a calibrator of the baseline with none."""
+    values = {
+        ("base", "none", "ece"): [0.30, 0.31, 0.32],
+        ("base", "temperature", "ece"): [0.10, 0.12, 0.11],
+        ("other", "none", "ece"): [0.20, 0.25, 0.21],
+        ("other", "temperature", "ece"): [0.15, 0.14, 0.16],
+    }
+    [table] = tabulate(rows(values), baseline="base", metrics=["ece"])
+    p = {(line.method, line.calibrator): line.cells["ece"].p_value for line in table.lines}
+
+    def between(a: tuple[str, str], b: tuple[str, str]) -> float:
+        return stats.ttest_ind(values[(*a, "ece")], values[(*b, "ece")], equal_var=False).pvalue
+
+    none, warm = ("base", "none"), ("base", "temperature")
+    assert np.isnan(p[none])
+    assert p[warm] == pytest.approx(between(warm, none))
+    assert p["other", "none"] == pytest.approx(between(("other", "none"), none))
+    assert p["other", "temperature"] == pytest.approx(between(("other", "temperature"), warm))

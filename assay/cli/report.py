@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,26 +16,28 @@ from rich.text import Text
 
 from assay import audit, files
 from assay._core.arrays import InputError
-from assay._core.lookup import lookup, needs
+from assay._core.lookup import needs
 from assay._core.writing import not_over, replacing
 from assay.report import tables as shown
 from assay.study import (
     Run,
     Study,
-    Table,
+    StudyTable,
     expand,
     has_rows,
+    no_figure,
     paired,
     published_beside,
     read_rows,
     read_study,
+    reference_method,
     state,
-    tables,
+    tabulate,
     welch,
 )
 
 RUNS = Path("runs")
-TESTS = {"welch": welch, "paired": paired}
+TESTS_BY_NAME = {"welch": welch, "paired": paired}
 
 
 def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
@@ -62,6 +64,32 @@ def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
             raise InputError(f"{to}: rows are written as .parquet or .csv")
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Tabulation:
+    """How the tables of a study compare its methods.
+
+    Parameters
+    ----------
+    test
+        How a method is compared with the baseline: Welch's t-test, or paired by seed.
+    holm
+        Correct the tests of each metric for their number.
+    bold
+        Print in bold the best, or what is significantly worse than the baseline.
+    published
+        Show the figures of the papers that the study names beside ours, with the difference.
+    """
+
+    test: Literal["welch", "paired"] = "welch"
+    holm: Annotated[bool, Parameter(negative="")] = False
+    bold: shown.Bold = "best"
+    published: Annotated[bool, Parameter(negative="")] = False
+
+
+DEFAULT_TABULATION = Tabulation()
+
+
 def report_command(
     file: Path,
     *,
@@ -70,10 +98,7 @@ def report_command(
     html: Path | None = None,
     pages: Annotated[bool, Parameter(negative="")] = False,
     figures: Path | None = None,
-    test: Literal["welch", "paired"] = "welch",
-    holm: Annotated[bool, Parameter(negative="")] = False,
-    bold: shown.Bold = "best",
-    published: Annotated[bool, Parameter(negative="")] = False,
+    how: Tabulation = DEFAULT_TABULATION,
 ) -> None:
     """Show the tables of a study, or write them, its page or its figures.
 
@@ -91,14 +116,6 @@ def report_command(
         With --html, also write the audit of each run as a page in its folder; the study's page links to it.
     figures
         A folder to write figures to, as SVG.
-    test
-        How a method is compared with the baseline: Welch's t-test, or paired by seed.
-    holm
-        Correct the tests of each metric for their number.
-    bold
-        Print in bold the best, or what is significantly worse than the baseline.
-    published
-        Show the figures of the papers that the study names beside ours, with the difference.
     """
     study = read_study(file)
     not_over(to, html, figures, reading=[file])
@@ -107,11 +124,11 @@ def report_command(
     if figures is not None:
         needs("matplotlib")
     runs = expand(study)
-    if published and not study.published:
+    if how.published and not study.published:
         raise InputError(f'{file} names no published table; say for instance published = ["zhu2022/2"]')
-    made = study_tables(study, runs, out, test, corrected=holm, beside=published)
+    made = study_tables(study, runs, out, how)
     if to is not None:
-        _write_tables(made, to, bold, _left_out(study, runs, out))
+        _write_tables(made, to, how.bold, _left_out(study, runs, out))
     if html is not None:
         from assay.report.page import study_page
 
@@ -123,21 +140,18 @@ def report_command(
 
         draw_study(study, runs, out, _rows(study, runs, out), figures)
     if to is html is figures is None:
-        Console().print(grids(made, bold, Console().width))
+        Console().print(study_view(made, how.bold, Console().width))
 
 
-def study_tables(
-    study: Study, runs: list[Run], out: Path, test: str = "welch", *, corrected: bool = False, beside: bool = False
-) -> list[Table]:
+def study_tables(study: Study, runs: list[Run], out: Path, how: Tabulation = DEFAULT_TABULATION) -> list[StudyTable]:
     """The tables of all runs that are done."""
-    compared = partial(tables, beside=published_beside(study)) if beside else tables
-    methods = [run.method for run in expand(study)]
-    return compared(
+    return tabulate(
         _rows(study, runs, out),
-        baseline=lookup("baseline", study.baseline or methods[0], {method: method for method in methods}),
+        baseline=str(reference_method(study)),
         metrics=study.metrics,
-        test=TESTS[test],
-        corrected=corrected,
+        test=TESTS_BY_NAME[how.test],
+        corrected=how.holm,
+        beside=published_beside(study) if how.published else no_figure,
     )
 
 
@@ -156,11 +170,11 @@ def _left_out(study: Study, runs: Sequence[Run], out: Path) -> str:
     return f"{undone} of {len(runs)} runs are not done and left out" if undone else ""
 
 
-def grids(found: list[Table], bold: shown.Bold, width: int) -> RenderableType:
+def study_view(tables: list[StudyTable], bold: shown.Bold, width: int) -> RenderableType:
     """The tables, and if there are several their mean ranks, for the terminal."""
-    legends = dict.fromkeys(shown.legend(table, bold) for table in found)
-    ranked = shown.ranks(found, width=width) if len(found) > 1 else []
-    parts = [grid for table in found for grid in shown.grids(table, bold, width=width)]
+    legends = dict.fromkeys(shown.legend(table, bold) for table in tables)
+    ranked = shown.rank_grids(tables, width=width) if len(tables) > 1 else []
+    parts = [grid for table in tables for grid in shown.grids(table, bold, width=width)]
     return Group(*parts, *ranked, *(Text(legend, "dim") for legend in legends))
 
 
@@ -171,14 +185,17 @@ def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
     done = [run for run in runs if state(study, out / run.folder) == "done"]
     for run in track(done, "pages of runs", console=Console(stderr=True), transient=True):
         predictions = files.read(out / run.folder / "test.npz")
-        audit_page({run.method: predictions}, {run.method: audit(predictions)}, out / run.folder / "audit.html")
+        name = str(run.method)
+        audit_page({name: predictions}, {name: audit(predictions)}, out / run.folder / "audit.html")
 
 
-def _write_tables(found: list[Table], to: Path, bold: shown.Bold, left_out: str) -> None:
+def _write_tables(tables: list[StudyTable], to: Path, bold: shown.Bold, left_out: str) -> None:
     forms = {
-        ".md": lambda: "\n".join([*(shown.markdown(table, bold) for table in found), f"{left_out}\n" * bool(left_out)]),
-        ".tex": lambda: "\n".join([f"% {left_out}" * bool(left_out), *(shown.latex(table, bold) for table in found)]),
-        ".csv": lambda: shown.as_csv(found),
+        ".md": lambda: "\n".join(
+            [*(shown.markdown(table, bold) for table in tables), f"{left_out}\n" * bool(left_out)]
+        ),
+        ".tex": lambda: "\n".join([f"% {left_out}" * bool(left_out), *(shown.latex(table, bold) for table in tables)]),
+        ".csv": lambda: shown.as_csv(tables),
     }
     if to.suffix not in forms:
         raise InputError(f"{to}: tables are written as {', '.join(forms)}")

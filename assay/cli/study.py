@@ -18,8 +18,8 @@ from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay._core.writing import not_over, replacing
 from assay.cli.progress import watched
-from assay.cli.report import RUNS, grids, report_command, rows_command, study_tables
-from assay.report import tables as shown
+from assay.cli.report import RUNS, report_command, rows_command, study_tables, study_view
+from assay.report.quantities import heading, quantity
 from assay.study import (
     DONE,
     FAILED,
@@ -81,7 +81,7 @@ class Where:
     def run_all(self, study: Study, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:
         """Train all runs that are not done."""
         from assay.nn.training import Hardware
-        from assay.study import run_local, run_ray
+        from assay.study import Cluster, run_local, run_ray
 
         if self.workers < 1:
             raise InputError(f"--workers must be at least 1, got {self.workers}")
@@ -90,15 +90,15 @@ class Where:
             if self.gpus or self.address:
                 raise InputError("--gpus and --address are for --engine ray")
             return run_local(study, runs, self.out, **common, show=show)
-        return run_ray(study, runs, self.out, **common, gpus=self.gpus, address=self.address, show=show)
+        return run_ray(study, runs, self.out, **common, cluster=Cluster(self.address, self.gpus), show=show)
 
 
-HERE = Where()
+DEFAULT_PLACE = Where()
 
 
 @study_app.command(name="run")
 def run_command(
-    file: Path, *, where: Where = HERE, only: str = "", retry: Annotated[bool, Parameter(negative="")] = False
+    file: Path, *, where: Where = DEFAULT_PLACE, only: str = "", retry: Annotated[bool, Parameter(negative="")] = False
 ) -> int:
     """Train every run of a study that is not done yet, and show the table; after Ctrl-C the same command continues.
 
@@ -136,7 +136,7 @@ def run_command(
     left_out = [*failed, *done.failed]
     _print_failures(console, left_out, where.out)
     if len(left_out) < len(runs):
-        console.print(grids(study_tables(study, runs, where.out), "best", console.width))
+        console.print(study_view(study_tables(study, runs, where.out), "best", console.width))
     return 1 if left_out else 0
 
 
@@ -145,7 +145,7 @@ def tune_command(
     file: Path,
     *,
     to: Path,
-    where: Where = HERE,
+    where: Where = DEFAULT_PLACE,
     on: Literal["held_out", "test"] = "held_out",
     metric: str = "ece",
     give_up: float = 0.01,
@@ -184,13 +184,13 @@ def tune_command(
                     folder = where.out / done.failed[0].folder
                     raise InputError(f"a run failed: {why(folder)}; {folder / FAILED} says more")
 
-            found = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up)
+            tuned = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up)
     except KeyboardInterrupt:
         Console().print("stopped; the same command continues from here", style="yellow")
         return INTERRUPTED
-    Console().print(_trials(found, on, metric))
+    Console().print(_trials(tuned, on, metric))
     with replacing(to) as stream:
-        stream.write(tuned_study(study, file, found, to, on=on, metric=metric).encode())
+        stream.write(tuned_study(study, file, tuned, to, on=on, metric=metric).encode())
     return 0
 
 
@@ -278,11 +278,11 @@ def _print_failures(console: Console, runs: Sequence[Run], out: Path) -> None:
         console.print(f"failed: {out / run.folder}: {why(out / run.folder)}", style="red", markup=False, soft_wrap=True)
 
 
-def _trials(found: Tuned, on: str, metric: str) -> RenderableType:
+def _trials(tuned: Tuned, on: str, metric: str) -> RenderableType:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, title=f"chosen on {on}", title_justify="left")
-    for head in ("parameter", "method", shown.heading("accuracy"), shown.heading(metric), ""):
+    for head in ("parameter", "method", heading("accuracy"), heading(metric), ""):
         grid.add_column(head, overflow="fold")
-    for trial in found.trials:
-        numbers = (shown.unit(m).number(s.mean) for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
-        grid.add_row(trial.parameter, trial.method, *numbers, "chosen" if trial.chosen else "")
+    for trial in tuned.trials:
+        numbers = (quantity(m).unit.number(s.mean) for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
+        grid.add_row(trial.parameter, str(trial.method), *numbers, "chosen" if trial.chosen else "")
     return grid

@@ -58,7 +58,8 @@ def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
 
 
 def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
-    np.savez_compressed(stream, **table)
+    arrays: dict[str, Any] = dict(table)
+    np.savez_compressed(stream, **arrays)
 
 
 def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:

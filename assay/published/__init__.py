@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from math import isfinite
 
 from assay._core.arrays import InputError
-from assay.published._sources import SOURCES, Source
+from assay.published._sources import SOURCES, PublishedTable
+from assay.published._variants import Variant, parse_variant
 
 COLUMNS = ("data", "network", "method", "calibrator", "score", "shift", "metric", "mean", "sd", "note")
 NAMES = COLUMNS[:7]
@@ -37,6 +38,11 @@ class Figure:
     mean: float
     sd: float | None
     note: str
+
+    @cached_property
+    def variants(self) -> tuple[Variant, Variant]:
+        """The method and the calibrator, with their settings as values."""
+        return parse_variant(self.method), parse_variant(self.calibrator)
 
 
 def load(paper: str | None = None) -> tuple[Figure, ...]:
@@ -69,17 +75,8 @@ def read(file: Traversable, *, paper: str, table: str) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def plain(name: str) -> str:
-    """The name without its settings.
-
-    >>> plain("focal(gamma=5)")
-    'focal'
-    """
-    return name.partition("(")[0]
-
-
 @cache
-def _table(source: Source) -> tuple[Figure, ...]:
+def _table(source: PublishedTable) -> tuple[Figure, ...]:
     return read(files("assay.published") / source.file, paper=source.paper, table=source.table)
 
 
@@ -89,12 +86,12 @@ def _figure(cells: list[str], where: str, paper: str, table: str) -> Figure:
     for column, cell in zip(NAMES, cells, strict=False):
         if not cell.strip():
             raise InputError(f"{where}: {column} is empty")
-    data, network, method, calibrator, score, shift, metric, mean, sd, note = cells
+    *names, mean, sd, note = cells
     spread = _number(sd, f"{where}: sd") if sd else None
     if spread is not None and spread < 0:
         raise InputError(f"{where}: sd must be >= 0, got {sd}")
     average = _number(mean, f"{where}: mean")
-    return Figure(paper, table, data, network, method, calibrator, score, shift, metric, average, spread, note)
+    return Figure(paper, table, **dict(zip(NAMES, names, strict=True)), mean=average, sd=spread, note=note)
 
 
 def _number(text: str, what: str) -> float:
@@ -107,4 +104,4 @@ def _number(text: str, what: str) -> float:
     return number
 
 
-__all__ = ["COLUMNS", "SOURCES", "Figure", "Source", "load", "plain", "read"]
+__all__ = ["COLUMNS", "SOURCES", "Figure", "PublishedTable", "Variant", "load", "parse_variant", "read"]

@@ -12,7 +12,7 @@ FACTORS = {"%": 100, "x1000": 1000, "x10": 10, "as is": 1, "error in %": 100}
 
 
 @dataclass(frozen=True)
-class Source:
+class PublishedTable:
     """One table of one paper."""
 
     paper: str
@@ -60,8 +60,8 @@ MUKHOTI_ON_ECE = "temperatures are those of least held-out ECE in steps of .1"
 MUKHOTI_SAMPLE_WISE = "the last column, headed FLS-53, is the sample-wise FLA-53 of the text: its figures are those of"
 MUKHOTI_SCHEDULES = "the text finds schedule 5,3,2 better than 5,3,1 throughout; after scaling it is not on"
 
-SOURCES: tuple[Source, ...] = (
-    Source(
+SOURCES: tuple[PublishedTable, ...] = (
+    PublishedTable(
         "zhu2022",
         "1",
         "calibration methods judged by failure prediction, CIFAR",
@@ -74,7 +74,7 @@ SOURCES: tuple[Source, ...] = (
             "bold is not always best: FPR95 of DenseNet on CIFAR-10 is lowest for L1",
         ),
     ),
-    Source(
+    PublishedTable(
         "zhu2022",
         "2",
         "flat minima and CRL: failure prediction and calibration, CIFAR",
@@ -87,7 +87,7 @@ SOURCES: tuple[Source, ...] = (
             "bold is not always best: on CIFAR-100 CRL has the lowest ECE of WRNet and the lowest FPR95 of ConvMixer",
         ),
     ),
-    Source(
+    PublishedTable(
         "zhu2022",
         "3",
         "mean over CIFAR-10-C, 15 corruptions of 5 severities",
@@ -95,7 +95,7 @@ SOURCES: tuple[Source, ...] = (
         3,
         (ZHU_NETWORKS, "units are not printed; they are those of the other tables"),
     ),
-    Source(
+    PublishedTable(
         "zhu2022",
         "4",
         "as table 1, on MobileNet-v2 and EfficientNet",
@@ -106,7 +106,7 @@ SOURCES: tuple[Source, ...] = (
             "bold is not always best: on CIFAR-10 EfficientNet's FPR95 is lowest for CS-KD, AUPR-Error highest for L1",
         ),
     ),
-    Source(
+    PublishedTable(
         "zhu2022",
         "5",
         "as table 2, on Tiny-ImageNet",
@@ -118,8 +118,10 @@ SOURCES: tuple[Source, ...] = (
             "the public code has no network for Tiny-ImageNet; ours have the stem for small images",
         ),
     ),
-    Source("singh2021", "1", "calibration and refinement on ImageNet, without spread", JOINT, None, (SINGH_FIXED,)),
-    Source(
+    PublishedTable(
+        "singh2021", "1", "calibration and refinement on ImageNet, without spread", JOINT, None, (SINGH_FIXED,)
+    ),
+    PublishedTable(
         "singh2021",
         "2",
         "calibration and refinement on CIFAR",
@@ -127,7 +129,7 @@ SOURCES: tuple[Source, ...] = (
         3,
         (SINGH_FIXED, "VGG-16 is taken for vgg16_bn"),
     ),
-    Source(
+    PublishedTable(
         "singh2021",
         "3",
         "the same models under natural shift",
@@ -135,7 +137,7 @@ SOURCES: tuple[Source, ...] = (
         3,
         (SINGH_FIXED, "ImageNet-v2 has no spread, and which of its three forms it is is not said"),
     ),
-    Source(
+    PublishedTable(
         "singh2021",
         "4",
         "ConfidNet beside the highest probability, on VGG-16",
@@ -143,7 +145,7 @@ SOURCES: tuple[Source, ...] = (
         3,
         ("trained by ConfidNet's public code, so other models than those of table 2",),
     ),
-    Source(
+    PublishedTable(
         "wang2021",
         "1",
         "ECE and accuracy of regularized training",
@@ -151,7 +153,7 @@ SOURCES: tuple[Source, ...] = (
         5,
         (WANG_CHOSEN,),
     ),
-    Source(
+    PublishedTable(
         "wang2021",
         "2",
         "ECE after temperature scaling and histogram binning",
@@ -163,7 +165,7 @@ SOURCES: tuple[Source, ...] = (
             "which differences the paper marks as significant is not kept",
         ),
     ),
-    Source(
+    PublishedTable(
         "karandikar2021",
         "1",
         "soft objectives beside earlier losses",
@@ -171,7 +173,7 @@ SOURCES: tuple[Source, ...] = (
         10,
         (KARANDIKAR_SEM, KARANDIKAR_TUNED),
     ),
-    Source(
+    PublishedTable(
         "karandikar2021",
         "2",
         "all primary and secondary losses, before and after scaling",
@@ -187,7 +189,7 @@ SOURCES: tuple[Source, ...] = (
             "14 settings lose more than 1 % of accuracy against NLL alone; the rule of 1 % holds within a setting",
         ),
     ),
-    Source(
+    PublishedTable(
         "mukhoti2020",
         "1",
         "ECE before and after scaling: baselines and sample-wise focal",
@@ -200,9 +202,9 @@ SOURCES: tuple[Source, ...] = (
             "the text has the baselines' temperatures between 2.0 and 2.8; MMCE has 1.8 and 1.9 on CIFAR-100",
         ),
     ),
-    Source("mukhoti2020", "2", "as table 1, AdaECE", ADA_ECE, None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
-    Source("mukhoti2020", "3", "as table 1, test error", ERROR, None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
-    Source(
+    PublishedTable("mukhoti2020", "2", "as table 1, AdaECE", ADA_ECE, None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
+    PublishedTable("mukhoti2020", "3", "as table 1, test error", ERROR, None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
+    PublishedTable(
         "mukhoti2020",
         "4",
         "ECE: the best of each kind of focal loss",
@@ -210,9 +212,9 @@ SOURCES: tuple[Source, ...] = (
         None,
         (MUKHOTI_NETWORKS, MUKHOTI_ON_ECE),
     ),
-    Source("mukhoti2020", "5", "as table 4, AdaECE", ADA_ECE, None, (MUKHOTI_NETWORKS,)),
-    Source("mukhoti2020", "6", "as table 4, test error", ERROR, None, (MUKHOTI_NETWORKS,)),
-    Source(
+    PublishedTable("mukhoti2020", "5", "as table 4, AdaECE", ADA_ECE, None, (MUKHOTI_NETWORKS,)),
+    PublishedTable("mukhoti2020", "6", "as table 4, test error", ERROR, None, (MUKHOTI_NETWORKS,)),
+    PublishedTable(
         "mukhoti2020",
         "7",
         "share and accuracy of confidences of at least .99, CIFAR-10",
@@ -220,7 +222,7 @@ SOURCES: tuple[Source, ...] = (
         None,
         (MUKHOTI_NETWORKS, MUKHOTI_ON_ECE, "the caption says above .99, the text at least .99"),
     ),
-    Source(
+    PublishedTable(
         "mukhoti2020",
         "8",
         "ECE of all focal losses",
@@ -233,7 +235,7 @@ SOURCES: tuple[Source, ...] = (
             f"{MUKHOTI_SCHEDULES} CIFAR-100 with ResNet-50, CIFAR-10 with ResNet-50 (equal) and Wide-ResNet",
         ),
     ),
-    Source(
+    PublishedTable(
         "mukhoti2020",
         "9",
         "as table 8, AdaECE",
@@ -245,9 +247,9 @@ SOURCES: tuple[Source, ...] = (
             f"{MUKHOTI_SCHEDULES} CIFAR-100 with ResNet-50, CIFAR-10 with Wide-ResNet, and SST",
         ),
     ),
-    Source("mukhoti2020", "10", "as table 8, test error", ERROR, None, (MUKHOTI_NETWORKS,)),
-    Source("mukhoti2020", "11", "NLL of all losses", (("nll", "%"),), None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
-    Source(
+    PublishedTable("mukhoti2020", "10", "as table 8, test error", ERROR, None, (MUKHOTI_NETWORKS,)),
+    PublishedTable("mukhoti2020", "11", "NLL of all losses", (("nll", "%"),), None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
+    PublishedTable(
         "mukhoti2020",
         "12",
         "as table 11, scaled",
@@ -255,8 +257,8 @@ SOURCES: tuple[Source, ...] = (
         None,
         (MUKHOTI_NETWORKS, MUKHOTI_MMCE, MUKHOTI_ON_ECE),
     ),
-    Source("mukhoti2020", "13", "MCE of all losses", (("mce", "%"),), None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
-    Source(
+    PublishedTable("mukhoti2020", "13", "MCE of all losses", (("mce", "%"),), None, (MUKHOTI_NETWORKS, MUKHOTI_MMCE)),
+    PublishedTable(
         "mukhoti2020",
         "14",
         "as table 13, scaled",

@@ -28,17 +28,17 @@ def write_json(results: dict[str, Audit] | Comparison | Threshold, file: Path) -
     else:
         content = {name: _record(audit) | {"verdict": str(audit)} for name, audit in results.items()}
     with replacing(file) as stream:
-        stream.write(json.dumps(plain(content), indent=1, allow_nan=False).encode())
+        stream.write(json.dumps(jsonable(content), indent=1, allow_nan=False).encode())
 
 
-def plain(value: object) -> object:
+def jsonable(value: object) -> object:
     """Records, dicts, lists and numbers as JSON has them."""
     if is_dataclass(value) and not isinstance(value, type):
         return _record(value)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [jsonable(item) for item in value]
     if isinstance(value, float) and (isnan(value) or isinf(value)):
         return None if isnan(value) else str(value)
     return value
@@ -46,4 +46,4 @@ def plain(value: object) -> object:
 
 def _record(value: DataclassInstance) -> dict[str, object]:
     """The fields of a record, without the tables that it was computed from."""
-    return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.name != "tables"}
+    return {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.name != "tables"}

@@ -141,6 +141,7 @@ class PrecisionRecall:
     """Precision against recall of right or of wrong answers."""
 
     positive: str  # right or wrong
+    metric: str  # the key of the average precision
     recall: Floats  # [p]
     precision: Floats  # [p]
     average: float  # precision
@@ -149,21 +150,21 @@ class PrecisionRecall:
 
 def precision_of_right(r: Ranking) -> PrecisionRecall:
     """Precision of right answers, the most confident first."""
-    return _precision("right", r.right[1:], r.kept[1:], metrics.aupr_success(r))
+    return _precision("right", "aupr_success", r.right[1:], r.kept[1:], metrics.aupr_success(r))
 
 
 def precision_of_wrong(r: Ranking) -> PrecisionRecall:
     """Precision of errors, the least confident first."""
     wrong, taken = r.wrong[-1] - r.wrong[-2::-1], r.kept[-1] - r.kept[-2::-1]
-    return _precision("wrong", wrong, taken, metrics.aupr_error(r))
+    return _precision("wrong", "aupr_error", wrong, taken, metrics.aupr_error(r))
 
 
-def _precision(positive: str, found: Floats, taken: Floats, average: float) -> PrecisionRecall:
+def _precision(positive: str, metric: str, hits: Floats, taken: Floats, average: float) -> PrecisionRecall:
     """The curve starts at recall 0: any part of the answers tied at the top has the precision of all of them."""
-    precision, found = np.append(found[0] / taken[0], found / taken), np.append(0.0, found)
-    recall = found / found[-1] if found[-1] else np.full(len(found), np.nan)
+    precision, hits = np.append(hits[0] / taken[0], hits / taken), np.append(0.0, hits)
+    recall = hits / hits[-1] if hits[-1] else np.full(len(hits), np.nan)
     rows = thin(recall, precision)
-    return PrecisionRecall(positive, recall[rows], precision[rows], average, float(found[-1] / taken[-1]))
+    return PrecisionRecall(positive, metric, recall[rows], precision[rows], average, float(hits[-1] / taken[-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +211,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Method:
-    """A method on both axes, one value a seed."""
+class MethodPoint:
+    """A method on both axes, calibration and refinement, one value a seed."""
 
     name: str
     calibration: tuple[float, ...]

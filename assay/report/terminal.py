@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from math import isnan
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Difference, Verdict
 from assay.maps import Fit, Map
 from assay.metrics import COMPARED, METRICS
-from assay.metrics.inference import Interval
+from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
 from assay.thresholds import Threshold, spelled
 
-AXES = ("calibration", "refinement", "scoring", "description")
-IN_GROUPS = ("accuracy", "ece", "auroc", "aurc")
-ARROWS = {"higher": "↑", "lower": "↓", "-": " "}
 COLORS = {"better": "green", "worse": "red"}
-ABREAST = 3  # models in one table
+MODELS_ABREAST = 3  # models in one table
 MOST_GROUPS, WORST_GROUPS = 30, 15  # of more groups than the first number, the second number of groups is printed
 
 
@@ -31,8 +27,8 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
     names = list(audits)
     keys = [key for key, metric in METRICS.items() if everything or metric.headline]
     parts: list[RenderableType] = [_model(audits[names[0]], keys)] if len(names) == 1 else []
-    for start in range(0, len(names) if len(names) > 1 else 0, ABREAST):
-        parts.append(_models({name: audits[name] for name in names[start : start + ABREAST]}, keys))
+    for start in range(0, len(names) if len(names) > 1 else 0, MODELS_ABREAST):
+        parts.append(_models({name: audits[name] for name in names[start : start + MODELS_ABREAST]}, keys))
     for name, audit in audits.items():
         size = f"  {audit.n:,} samples, {audit.n_wrong:,} errors\n"
         parts.append(Text.assemble((name, "bold"), (size, "dim"), str(audit), (_without_interval(audit, keys), "dim")))
@@ -65,14 +61,13 @@ def calibrators_view(
     judged: dict[str, tuple[Map, Comparison]], judged_on: str, refused: dict[str, str], *, in_folds: bool
 ) -> RenderableType:
     """Metrics before and after on both axes and the verdict, for each calibrator."""
-    keys = ("accuracy", "ece", "auroc", "aurc")
-    table = _grid("calibrator", *keys, "A", "C", "R")
+    table = _grid("calibrator", *BRIEF, "A", "C", "R")
     first = next(iter(judged.values()))[1]
-    table.add_row("none", *(number(key, first[key].a) if key in first.differences else "" for key in keys))
+    table.add_row("none", *(number(key, first[key].a) if key in first.differences else "" for key in BRIEF))
     if in_folds:
         judged = {name: (mapping, _in_one_order(mapping, comparison)) for name, (mapping, comparison) in judged.items()}
     for name, (_, comparison) in judged.items():
-        shown = [number(key, comparison[key].b) if key in comparison.differences else "" for key in keys]
+        shown = [number(key, comparison[key].b) if key in comparison.differences else "" for key in BRIEF]
         marks = {verdict.axis: _mark(verdict) for verdict in comparison.verdicts}
         table.add_row(name, *shown, *(marks[axis] for axis in ("accuracy", "calibration", "refinement")))
     legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · no difference, ? cannot tell"
@@ -94,7 +89,9 @@ def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
         return comparison
     kept = "the map keeps the order of the samples"
     same = {
-        key: Difference(d.a, d.a, note=kept) for key, d in comparison.differences.items() if key in ("auroc", "aurc")
+        key: Difference(d.a, d.a, note=kept)
+        for key, d in comparison.differences.items()
+        if key in BRIEF and COMPARED[key].axis == "refinement"
     }
     verdicts = (
         replace(verdict, word="no difference", p_value=1.0, note=kept) if verdict.axis == "refinement" else verdict
@@ -103,7 +100,7 @@ def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
     return replace(comparison, differences=comparison.differences | same, verdicts=tuple(verdicts))
 
 
-def _candidates(name: str, fit: Fit) -> Table:
+def _candidates(name: str, fit: Fit) -> Grid:
     table = _grid(f"{name} chose among", "NLL", "behind the best", "standard error")
     for candidate in fit.chosen_from:
         table.add_row(candidate.name, f"{candidate.loss:.4f}", f"{candidate.behind:.5f}", f"{candidate.error:.5f}")
@@ -138,7 +135,7 @@ def metrics_view() -> RenderableType:
     return table
 
 
-def _model(audit: Audit, keys: Collection[str]) -> Table:
+def _model(audit: Audit, keys: Collection[str]) -> Grid:
     table = _grid("metric", "value", "95 % interval", "noise floor")
     for key in _by_axis(table, [key for key in keys if key in audit.measurements]):
         m = audit[key]
@@ -147,7 +144,7 @@ def _model(audit: Audit, keys: Collection[str]) -> Table:
     return table
 
 
-def _models(audits: dict[str, Audit], keys: Collection[str]) -> Table:
+def _models(audits: dict[str, Audit], keys: Collection[str]) -> Grid:
     table = _grid("metric", *audits)
     for key in _by_axis(table, [key for key in keys if any(key in audit.measurements for audit in audits.values())]):
         table.add_row(_name(key), *(_cell(key, audit.measurements.get(key)) for audit in audits.values()))
@@ -161,8 +158,8 @@ def _groups_shown(audit: Audit) -> dict[str, Audit]:
     return {name: audit.groups[name] for name in audit.worst_first[:WORST_GROUPS]}
 
 
-def _groups(groups: dict[str, Audit]) -> Table:
-    keys = [key for key in IN_GROUPS if any(key in group.measurements for group in groups.values())]
+def _groups(groups: dict[str, Audit]) -> Grid:
+    keys = [key for key in BRIEF if any(key in group.measurements for group in groups.values())]
     table = _grid("group", "samples", *keys)
     for column in table.columns:
         column.no_wrap = True
@@ -206,9 +203,9 @@ def _because(notes: dict[str, str]) -> str:
     return "".join(f"\n{why}: {', '.join(key for key in notes if notes[key] == why)}" for why in reasons)
 
 
-def _by_axis(table: Table, keys: Collection[str]) -> Iterator[str]:
+def _by_axis(table: Grid, keys: Collection[str]) -> Iterator[str]:
     """The keys axis by axis, each axis under its own heading."""
-    for axis in AXES:
+    for axis in SHOWN_AXES:
         members = [key for key, metric in COMPARED.items() if key in keys and metric.axis == axis]
         if members:
             table.add_row(Text(axis, "bold"))
@@ -216,8 +213,8 @@ def _by_axis(table: Table, keys: Collection[str]) -> Iterator[str]:
             table.add_section()
 
 
-def _grid(first: str, *headings: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+def _grid(first: str, *headings: str) -> Grid:
+    table = Grid(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(first, no_wrap=True)
     for heading in headings:
         left = heading == "what it is"
@@ -226,7 +223,7 @@ def _grid(first: str, *headings: str) -> Table:
 
 
 def _name(key: str) -> str:
-    return f"  {key} {ARROWS[COMPARED[key].better]}"
+    return f"  {with_arrow(key)}"
 
 
 def _cell(key: str, m: Measurement | None) -> Text:
@@ -238,26 +235,10 @@ def _narrow_cell(key: str, m: Measurement | None) -> Text:
     """The same in fewer columns, for a row of groups."""
     if m is None or m.interval is None:
         return _cell(key, m)
-    unit = COMPARED[key].unit
+    unit = quantity(key).unit
     return _stacked(key, m, f"{unit.factor * m.interval.low:.1f}–{unit.factor * m.interval.high:.1f}{unit.sign}")
 
 
 def _stacked(key: str, m: Measurement, interval: str) -> Text:
     floor = "" if m.floor is None else f"floor {number(key, m.floor)}"
     return Text("\n").join([Text(number(key, m.value)), *(Text(line, "dim") for line in (interval, floor) if line)])
-
-
-def span(key: str, interval: Interval | None) -> str:
-    """An interval in the unit of its metric; nothing if there is none."""
-    unit = COMPARED[key].unit
-    return "" if interval is None else f"{unit.number(interval.low)} – {unit(interval.high)}"
-
-
-def number(key: str, value: float) -> str:
-    """A value in the unit of its metric."""
-    return "undefined" if isnan(value) else COMPARED[key].unit(value)
-
-
-def share(value: float) -> str:
-    """A share in per cent."""
-    return "undefined" if isnan(value) else f"{100 * value:.2f}%"

@@ -5,23 +5,23 @@ Reading a study, its rows and its tables needs no torch; what trains is imported
 
 from typing import TYPE_CHECKING, Any
 
+from assay.published import Variant, parse_variant
 from assay.study._corrections import FITTED, ON_TEST, UNCHANGED
 from assay.study._engine import DONE, FAILED, Progress, failure, state, why
-from assay.study._named import Named
-from assay.study._published import Beside, published_beside
-from assay.study._rows import has_rows, read_rows, rows_file, write_rows
+from assay.study._published import Beside, no_figure, published_beside
+from assay.study._rows import has_rows, joined, read_rows, row_table, rows_file, value_column, write_rows
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
-from assay.study._statistics import Summary, cohens_d, holm, paired, ranks, welch, within_sem
-from assay.study._study import PLAIN, TEMPERATURE, Study, read_study
-from assay.study._table import Cell, Line, Table, better, competes, mean_ranks, tables
+from assay.study._statistics import Summary, cohens_d, holm_corrected, paired, ranks, welch, within_sem
+from assay.study._study import TEMPERATURE, USUAL_SCORE, Study, read_study, reference_method
+from assay.study._table import StudyCell, StudyLine, StudyTable, better, mean_ranks, tabulate
 from assay.study._tuning import Trial, Tuned, tune, tuned_study
 
 if TYPE_CHECKING:
     from assay.study._checking import check, try_out
     from assay.study._execute import execute
     from assay.study._local import run_local
-    from assay.study._ray import run_ray
+    from assay.study._ray import Cluster, run_ray
 
 __all__ = [
     "DONE",
@@ -29,43 +29,49 @@ __all__ = [
     "FITTED",
     "LEARNED",
     "ON_TEST",
-    "PLAIN",
     "TEMPERATURE",
     "UNCHANGED",
+    "USUAL_SCORE",
     "Beside",
-    "Cell",
-    "Line",
-    "Named",
+    "Cluster",
     "Progress",
     "Run",
     "Study",
+    "StudyCell",
+    "StudyLine",
+    "StudyTable",
     "Summary",
-    "Table",
     "Trial",
     "Tuned",
+    "Variant",
     "better",
     "check",
     "cohens_d",
-    "competes",
     "execute",
     "expand",
     "failure",
     "has_rows",
-    "holm",
+    "holm_corrected",
+    "joined",
     "mean_ranks",
+    "no_figure",
     "paired",
+    "parse_variant",
     "published_beside",
     "ranks",
     "read_rows",
     "read_study",
+    "reference_method",
+    "row_table",
     "rows_file",
     "run_local",
     "run_ray",
     "state",
-    "tables",
+    "tabulate",
     "try_out",
     "tune",
     "tuned_study",
+    "value_column",
     "welch",
     "why",
     "within_sem",
@@ -77,6 +83,7 @@ _TRAINING = {
     "execute": "_execute",
     "run_local": "_local",
     "run_ray": "_ray",
+    "Cluster": "_ray",
 }
 
 

@@ -19,9 +19,9 @@ from assay.predictions import Outcomes
 from assay.study._corrections import UNCHANGED
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
-from assay.study._study import PLAIN, RATES, TEMPERATURE, Study
+from assay.study._study import RATES, TEMPERATURE, USUAL_SCORE, Study, reference_method
 
-FEW = 8  # samples of a trial step
+TRIAL_SAMPLES = 8  # samples of a trial step
 SHAPES = {  # classes, side of the images
     "cifar10": (10, 32),
     "cifar100": (100, 32),
@@ -30,7 +30,7 @@ SHAPES = {  # classes, side of the images
     "imagenet": (1000, 224),
 }
 
-PLACES = {  # folders of shifted test sets
+SHIFT_FOLDERS = {  # folders of shifted test sets
     "cifar10_c": "CIFAR-10-C",
     "cifar10_1": "CIFAR-10.1",
     "cifar10_2": "CIFAR-10.2",
@@ -80,7 +80,7 @@ def try_out(study: Study) -> Iterator[str]:
             yield str(problem)
             if data not in SHAPES:
                 continue
-            splits = noise_images(*SHAPES[data], n=10 * FEW)
+            splits = noise_images(*SHAPES[data], n=10 * TRIAL_SAMPLES)
         else:
             yield from _wrong(partial(_check_sizes, study, data, splits))
         unfit = list(_wrong(partial(_check_fit, study, data, splits)))
@@ -104,11 +104,9 @@ def _wrong(checked: Callable[[], None]) -> Iterator[str]:
 def _buildable(study: Study, only: str = "*") -> list[Run]:
     _check_names(study)
     runs = expand(study)
-    if not any(run.method == (study.baseline or runs[0].method) for run in runs):
-        methods = ", ".join(dict.fromkeys(run.method for run in runs))
-        raise InputError(f"the baseline '{study.baseline}' is none of the methods: {methods}")
+    reference_method(study)  # raises if the baseline is none of the methods
     _refuse_unmeasured(study)
-    for run in {(run.recipe, run.values): run for run in runs}.values():
+    for run in {run.method: run for run in runs}.values():
         run.record.refuse_beyond(run.built_recipe().epochs)
     return expand(study, only=only)
 
@@ -120,7 +118,7 @@ def _check_names(study: Study) -> None:
     for name in study.networks:
         network(name)
     for method in study.methods:
-        recipe(method.name, {name: value for name, value in method.values if name not in RATES})
+        recipe(method.full_name, {name: value for name, value in method.values.items() if name not in RATES})
 
 
 def _refuse_unmeasured(study: Study) -> None:
@@ -131,7 +129,7 @@ def _refuse_unmeasured(study: Study) -> None:
     if learned and UNCHANGED not in calibrators:
         raise InputError(f'{learned[0]} is the same whatever the calibrator; name "{UNCHANGED}" among the calibrators')
     of_any_score = evaluate(Outcomes.from_scores([0.0, 1.0], [False, True], is_probability=False))
-    if PLAIN not in names and not set(study.metrics) & set(of_any_score):
+    if USUAL_SCORE not in names and not set(study.metrics) & set(of_any_score):
         raise InputError(f"{', '.join(names)} only rank, and none of {', '.join(study.metrics)} is of a ranking")
     if study.metrics == [TEMPERATURE] and not any(TEMPERATURE in name for name in calibrators):
         raise InputError(f"none of {', '.join(calibrators)} has a temperature")
@@ -139,8 +137,8 @@ def _refuse_unmeasured(study: Study) -> None:
 
 def _cuts(runs: list[Run]) -> list[tuple[str, Cut]]:
     """Data sets with every division that the study has."""
-    found = dict.fromkeys((run.data, run.held_out, run.n_train) for run in runs)
-    return [(data, Cut(held_out, n_train)) for data, held_out, n_train in found]
+    cuts = dict.fromkeys((run.data, run.held_out, run.n_train) for run in runs)
+    return [(data, Cut(held_out, n_train)) for data, held_out, n_train in cuts]
 
 
 def _check_sizes(study: Study, data: str, splits: Splits) -> None:
@@ -153,7 +151,7 @@ def _check_sizes(study: Study, data: str, splits: Splits) -> None:
 
 
 def _shifts_there(missing: str, names: list[str]) -> str:
-    if place := PLACES.get(missing.partition("/")[0]):
+    if place := SHIFT_FOLDERS.get(missing.partition("/")[0]):
         return f"it is read from {place}/ in the folder that ASSAY_DATA names"
     return f"there are {', '.join(names[:5])}, ... ({len(names)} in all)" if names else "there is none"
 
@@ -165,7 +163,8 @@ def _check_fit(study: Study, data: str, splits: Splits) -> None:
 
 def _step(run: Run, splits: Splits) -> None:
     """Train on a few samples for two epochs of one step: some recipes start with an epoch of another."""
-    few = Splits(splits.train.first(FEW), splits.held_out.first(FEW), splits.test.first(FEW))
+    train_few, held_out, test = (s.first(TRIAL_SAMPLES) for s in (splits.train, splits.held_out, splits.test))
+    few = Splits(train_few, held_out, test)
     made = initialized(network(run.network), few.train, seed=run.seed)
-    short = replace(run.built_recipe(), epochs=2, batch_size=FEW)
+    short = replace(run.built_recipe(), epochs=2, batch_size=TRIAL_SAMPLES)
     train(made, few, short, seed=run.seed, record=NOTHING, hardware=Hardware("cpu"))

@@ -14,7 +14,7 @@ from assay.calibrators import CALIBRATORS, fixed_temperature, temperature_optima
 from assay.maps import Map
 from assay.metrics import METRICS, evaluate
 from assay.predictions import Outcomes, Predictions
-from assay.study._named import Named
+from assay.published import Variant
 
 UNCHANGED = "none"
 
@@ -35,16 +35,16 @@ ON_TEST: dict[str, Callable[..., Map]] = {"temperature_optimal_on_test": optimal
 """Fitted on the predictions they are judged on, as papers do to show what is possible."""
 
 
-def check_correction(calibrator: Named) -> None:
+def check_correction(calibrator: Variant) -> None:
     """Refuse an unknown calibrator, or values that it does not have."""
-    if calibrator != Named(UNCHANGED):
+    if calibrator != Variant(UNCHANGED):
         function = lookup("calibrator", calibrator.name, {UNCHANGED: fixed_temperature, **FITTED, **ON_TEST})
-        check_values("calibrator", function, dict(calibrator.values))
+        check_values("calibrator", function, calibrator.values)
         if calibrator.values:
             _try(calibrator, function)
 
 
-def _try(calibrator: Named, function: Callable[..., Map]) -> None:
+def _try(calibrator: Variant, function: Callable[..., Map]) -> None:
     """Fit the calibrator to a few random predictions, to see whether its values are valid."""
     values: dict[str, Any] = dict(calibrator.values)
     logits = np.random.default_rng(0).normal(size=(200, 3))
@@ -55,7 +55,7 @@ def _try(calibrator: Named, function: Callable[..., Map]) -> None:
         raise InputError(f"{calibrator}: {problem}") from problem
 
 
-def correction(calibrator: Named, held_out: Predictions) -> Callable[[Predictions], Map | None]:
+def correction(calibrator: Variant, held_out: Predictions) -> Callable[[Predictions], Map | None]:
     """The map of a calibrator for some predictions; a map that depends on held-out predictions is fitted once."""
     values: dict[str, Any] = dict(calibrator.values)
     if calibrator.name in ON_TEST:

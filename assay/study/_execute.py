@@ -13,8 +13,8 @@ from assay._core.writing import replacing
 from assay.nn.data import Cut, Splits, load
 from assay.nn.networks import network
 from assay.nn.training import Hardware, discard_unreadable, initialized, predict, train
+from assay.published import Variant
 from assay.study._engine import DONE
-from assay.study._named import Named
 from assay.study._rows import write_rows
 from assay.study._run import Run
 from assay.study._scores import LEARNED, learn_score, read_score, write_score
@@ -40,7 +40,7 @@ def execute(study: Study, run: Run, root: Path, *, hardware: Hardware = Hardware
         write_rows(study, run, folder)
 
 
-def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware, scores: list[Named]) -> None:
+def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware, scores: list[Variant]) -> None:
     splits = _data(run.data, Cut(run.held_out, run.n_train))
     made = initialized(network(run.network), splits.train, seed=run.seed)
     names = {"data": run.data, "network": run.network}

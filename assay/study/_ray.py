@@ -8,6 +8,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,24 @@ from assay.study._study import Study
 RETRIES = 2  # of a run whose machine or process was lost; it continues from its last epoch
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """The Ray cluster: its address, by default a new one of this machine, and the GPUs that a run takes."""
+
+    address: str | None = None
+    gpus: float = 0
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """Where runs are sent, and how many at a time."""
+
+    study: Study
+    root: Path
+    workers: int
+    send: Callable[[Run], Any]  # returns Ray's reference to the result
+
+
 def run_ray(
     study: Study,
     runs: Sequence[Run],
@@ -29,48 +48,38 @@ def run_ray(
     *,
     workers: int,
     threads: int | None = None,
-    gpus: float = 0,
-    address: str | None = None,
+    cluster: Cluster = Cluster(),  # noqa: B008 (frozen)
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
-    """Run all runs that are not done on the cluster at `address`, or on a new one of this machine.
-
-    A run takes `threads` CPUs and `gpus` GPUs; the cluster has at most `workers` runs at a time.
-    """
+    """Run all runs that are not done on a cluster, at most `workers` at a time; a run takes `threads` CPUs."""
     ray: Any = needs("ray")
     share = threads or max((os.cpu_count() or 1) // workers, 1)
-    size = {"address": address} if address else {"num_cpus": workers * share, "include_dashboard": False}
+    size = (
+        {"address": cluster.address} if cluster.address else {"num_cpus": workers * share, "include_dashboard": False}
+    )
     os.environ.setdefault("RAY_worker_niceness", "0")  # by default 15, and workers starve beside other processes
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", **size)
     except (ConnectionError, ValueError) as problem:
-        raise InputError(f"no Ray cluster at '{address}': {str(problem).splitlines()[0]}") from problem
+        raise InputError(f"no Ray cluster at '{cluster.address}': {str(problem).splitlines()[0]}") from problem
     try:
-        return _run_all(ray, study, runs, root.resolve(), workers, share, gpus, hardware, show)
+        task = ray.remote(num_cpus=share, num_gpus=cluster.gpus, max_retries=RETRIES)(_task)
+        there = root.resolve()
+        queue = _Queue(study, there, workers, lambda run: task.remote(study, run, there, share, hardware))
+        return _run_all(ray, queue, runs, show)
     finally:
         ray.shutdown()
 
 
-def _run_all(
-    ray: Any,
-    study: Study,
-    runs: Sequence[Run],
-    root: Path,
-    workers: int,
-    threads: int,
-    gpus: float,
-    hardware: Hardware,
-    show: Callable[[Progress], None],
-) -> Progress:
-    task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=RETRIES)(_task)
-    waiting = deque(not_done(study, runs, root))
+def _run_all(ray: Any, queue: _Queue, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:
+    waiting = deque(not_done(queue.study, runs, queue.root))
     progress = Progress(len(waiting), done=len(runs) - len(waiting))
     tasks: dict[Any, Run] = {}
     while waiting or tasks:
-        while waiting and len(tasks) < workers:
+        while waiting and len(tasks) < queue.workers:
             run = waiting.popleft()
-            tasks[task.remote(study, run, root, threads, hardware)] = run
+            tasks[queue.send(run)] = run
             progress.running[run] = time.monotonic()
         progress.waiting = len(waiting)
         show(progress)
@@ -86,7 +95,7 @@ def _run_all(
                 progress.done += 1
             else:
                 progress.failed.append(run)
-                remember(study, root / run.folder, how)
+                remember(queue.study, queue.root / run.folder, how)
     show(progress)
     return progress
 

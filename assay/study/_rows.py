@@ -15,44 +15,99 @@ from assay._core.arrays import Floats, InputError
 from assay._core.writing import replacing
 from assay.maps import Temperature, apply
 from assay.metrics import evaluate
+from assay.nn.names import Value
 from assay.predictions import Outcomes, Predictions
+from assay.published import Variant
 from assay.scores import SCORES, outcomes_by
 from assay.study._corrections import correction
-from assay.study._named import Named
 from assay.study._run import Run
 from assay.study._scores import LEARNED, read_score
-from assay.study._shifts import with_means
-from assay.study._study import PLAIN, TEMPERATURE, Study
+from assay.study._shifts import Measured, corruption_and_severity, with_means
+from assay.study._study import TEMPERATURE, USUAL_SCORE, Study
 
-KEYS = ("data", "network", "method", "n_train", "learning_rate", "weight_decay", "seed")
+RUN_AXES = ("data", "network", "n_train", "learning_rate", "weight_decay", "seed")
+TEXT, NUMBER, COUNT = pa.string(), pa.float64(), pa.int64()
 SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("data", "network", "method")),
-        ("n_train", pa.int64()),
-        *((name, pa.float64()) for name in ("learning_rate", "weight_decay")),
-        ("seed", pa.int64()),
-        *((name, pa.string()) for name in ("split", "calibrator")),
-        ("held_out", pa.int64()),
-        *((name, pa.string()) for name in ("score", "metric")),
-        ("value", pa.float64()),
-    ]
+    {
+        **dict.fromkeys(("data", "network", "method", "recipe", "setup"), TEXT),
+        "n_train": COUNT,
+        "learning_rate": NUMBER,
+        "weight_decay": NUMBER,
+        "seed": COUNT,
+        "split": TEXT,
+        "corruption": TEXT,
+        "severity": COUNT,
+        "calibrator": TEXT,
+        "calibrator_name": TEXT,
+        "held_out": COUNT,
+        "score": TEXT,
+        "score_name": TEXT,
+        "metric": TEXT,
+        "value": NUMBER,
+    }
 )
+"""The columns that all rows have; hyper-parameters add more, named by `method_columns` and `variant_columns`."""
+
+RowColumns = dict[str, Value | None]
+
+
+def method_columns(method: Variant) -> RowColumns:
+    """The columns of a method: method (its display name), recipe, setup, and one for each value, such as gamma.
+
+    A value named like a column of `SCHEMA` is in `recipe_<value>`, such as recipe_learning_rate.
+    """
+    values = {value_column(name): value for name, value in method.values.items()}
+    return {"method": str(method), "recipe": method.name, "setup": method.setup, **values}
+
+
+def value_column(name: str) -> str:
+    """The column of a recipe's value."""
+    return f"recipe_{name}" if name in SCHEMA.names else name
+
+
+def variant_columns(kind: str, variant: Variant) -> RowColumns:
+    """The columns of a calibrator or score: its display name, its name, and its values, such as calibrator_step."""
+    values = {f"{kind}_{name}": value for name, value in variant.values.items()}
+    return {kind: str(variant), f"{kind}_name": variant.name, **values}
+
+
+def split_columns(split: str) -> RowColumns:
+    """The columns of a split: its name, and the kind and severity of a corruption."""
+    corruption, severity = corruption_and_severity(split)
+    return {"split": split, "corruption": corruption, "severity": severity}
+
+
+def row_table(rows: Sequence[RowColumns]) -> pa.Table:
+    """Rows as a table: the columns of `SCHEMA`, then those of values, as numbers if all are numbers, else as text."""
+    values = {name: None for row in rows for name in row if name not in SCHEMA.names}
+    types = {name: _type([row[name] for row in rows if row.get(name) is not None]) for name in values}
+    texts = [name for name in types if types[name] == TEXT]
+    written = [row | {name: str(row[name]) for name in texts if row.get(name) is not None} for row in rows]
+    return pa.Table.from_pylist(written, schema=pa.schema([*SCHEMA, *types.items()]))
+
+
+def _type(values: Sequence[Value | None]) -> pa.DataType:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return NUMBER if numbers else TEXT
 
 
 def write_rows(study: Study, run: Run, folder: Path) -> None:
     """Compute every number of the run that the study asks for, unless they exist already."""
     if has_rows(study, folder):
         return
-    found = with_means(_values(study, folder))
-    if not found:
+    measured = with_means(_values(study, folder))
+    if not measured:
         raise InputError(f"of {', '.join(study.metrics)} nothing can be computed by the study's calibrators and scores")
-    point = [getattr(run, name) for name in KEYS]
-    columns = zip(*[(*point, *row) for row in found], strict=True)
-    table = pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-    )
-    with replacing(folder / rows_file(study)) as stream, pa.ipc.new_file(stream, SCHEMA) as file:
+    run_columns = {name: getattr(run, name) for name in RUN_AXES} | method_columns(run.method)
+    table = row_table([run_columns | _measured_columns(row) for row in measured])
+    with replacing(folder / rows_file(study)) as stream, pa.ipc.new_file(stream, table.schema) as file:
         file.write_table(table)
+
+
+def _measured_columns(row: Measured) -> RowColumns:
+    split, calibrator, held_out, score, metric, value = row
+    names = split_columns(split) | variant_columns("calibrator", calibrator) | variant_columns("score", score)
+    return {**names, "held_out": held_out, "metric": metric, "value": value}
 
 
 def has_rows(study: Study, folder: Path) -> bool:
@@ -63,14 +118,33 @@ def has_rows(study: Study, folder: Path) -> bool:
 def read_rows(study: Study, folders: Sequence[Path]) -> pa.Table:
     """The rows of all finished runs, as one table."""
     file = rows_file(study)
-    found = (_read(folder / file) for folder in folders)
-    return pa.concat_tables([SCHEMA.empty_table(), *(table for table in found if table is not None)])
+    read = (_read(folder / file) for folder in folders)
+    return joined([table for table in read if table is not None])
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Rows of several runs as one table; a value that a run does not have is null, and text if it is text in any."""
+    types: dict[str, pa.DataType] = dict(zip(SCHEMA.names, SCHEMA.types, strict=True))
+    for schema in dict.fromkeys(table.schema for table in tables):
+        types |= {field.name: TEXT if types.get(field.name) == TEXT else field.type for field in schema}
+    common = pa.schema(types.items())
+    return pa.concat_tables([common.empty_table(), *(_conforming(table, common) for table in tables)])
+
+
+def _conforming(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    if table.schema == schema:
+        return table
+    columns = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def rows_file(study: Study) -> str:
     """A file name that depends on the numbers asked for: studies that ask for others share the folder of a run."""
     names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
-    asked = json.dumps({name: getattr(study, name) for name in names})
+    asked = json.dumps({name: getattr(study, name) for name in names} | {"columns": SCHEMA.names})
     return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.arrow"
 
 
@@ -83,13 +157,12 @@ def _read(file: Path) -> pa.Table | None:
 
 
 def _predictions(file: Path) -> Predictions:
-    found = files.read(file)
-    assert isinstance(found, Predictions)
-    return found
+    predictions = files.read(file)
+    assert isinstance(predictions, Predictions)
+    return predictions
 
 
-def _values(study: Study, folder: Path) -> Iterator[tuple[str, str, int, str, str, float]]:
-    """(split, calibrator, held-out samples, score, metric, value)."""
+def _values(study: Study, folder: Path) -> Iterator[Measured]:
     held_out = _predictions(folder / "held_out.npz")
     splits = {name: _predictions(folder / f"{name}.npz") for name in ("test", *study.shifts)}
     learned = {s: read_score(s, folder, splits) or {} for s in study.scores_in_full if s.name in LEARNED}
@@ -106,17 +179,17 @@ def _values(study: Study, folder: Path) -> Iterator[tuple[str, str, int, str, st
                     if column is not None and mapping is not None:
                         continue  # a learned score does not depend on the logits, so no map changes it
                     for metric, value in _measured(after, score, column, study.metrics):
-                        yield split, str(calibrator), len(fit_on), str(score), metric, value
+                        yield split, calibrator, len(fit_on), score, metric, value
                 if TEMPERATURE in study.metrics and isinstance(mapping, Temperature):
-                    yield split, str(calibrator), len(fit_on), PLAIN, TEMPERATURE, mapping.t
+                    yield split, calibrator, len(fit_on), Variant(USUAL_SCORE), TEMPERATURE, mapping.t
 
 
 def _measured(
-    after: Predictions | Outcomes, score: Named, column: Floats | None, wanted: Sequence[str]
+    after: Predictions | Outcomes, score: Variant, column: Floats | None, wanted: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
     if column is not None:
         after = Outcomes.from_scores(column, after.outcomes().correct, is_probability=False)
-    elif score.name != PLAIN:
+    elif score.name != USUAL_SCORE:
         if isinstance(after, Outcomes):
             return  # a map of the confidence gives no other score
         after = outcomes_by(SCORES[score.name], after)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay._core.arrays import InputError
 from assay.epochs import Record
-from assay.nn.names import Value
-from assay.study._named import Named
+from assay.published import Variant
 from assay.study._study import RATES, Study
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ class Run:
 
     data: str
     network: str
-    recipe: str
-    values: tuple[tuple[str, Value], ...]  # hyper-parameters that replace the recipe's own
+    method: Variant  # the recipe, its set-up, and the values that replace its own
     seed: int
     epochs: int | None = None
     batch_size: int | None = None
@@ -41,16 +39,11 @@ class Run:
     record: Record = RECORD  # what training records; it cannot be computed later
 
     @property
-    def method(self) -> str:
-        """The recipe and the values that replace its own."""
-        return str(Named(self.recipe, self.values))
-
-    @property
     def folder(self) -> Path:
         """Its folder under the folder of all runs: another configuration is another folder."""
-        data = _named(self.data, n_train=self.n_train, held_out=self.held_out)
-        method = _named(
-            self.method,
+        data = _labelled(self.data, n_train=self.n_train, held_out=self.held_out)
+        method = _labelled(
+            str(self.method),
             epochs=self.epochs,
             batch_size=self.batch_size,
             lr=self.learning_rate,
@@ -65,14 +58,15 @@ class Run:
         from assay.nn.recipes import recipe, with_rates
 
         rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-        rates |= {name: float(value) for name, value in self.values if name in RATES}
-        own = recipe(self.recipe, {name: value for name, value in self.values if name not in RATES})
-        found = with_rates(own, {OPTIMIZER_NAMES[name]: rate for name, rate in rates.items() if rate is not None})
+        values = self.method.values
+        rates |= {name: float(value) for name, value in values.items() if name in RATES}
+        own = recipe(self.method.full_name, {name: value for name, value in values.items() if name not in RATES})
+        rated = with_rates(own, {OPTIMIZER_NAMES[name]: rate for name, rate in rates.items() if rate is not None})
         return replace(
-            found,
-            name=self.method,
-            epochs=found.epochs if self.epochs is None else self.epochs,
-            batch_size=found.batch_size if self.batch_size is None else self.batch_size,
+            rated,
+            name=str(self.method),
+            epochs=rated.epochs if self.epochs is None else self.epochs,
+            batch_size=rated.batch_size if self.batch_size is None else self.batch_size,
             augment=self.augment,
         )
 
@@ -90,19 +84,18 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
     )
     runs = [
         Run(
-            data,
-            network,
-            method.name,
-            method.values,
-            seed,
-            study.epochs,
-            study.batch_size,
-            study.augment,
-            learning_rate,
-            weight_decay,
-            n_train,
-            study.held_out,
-            study.record,
+            data=data,
+            network=network,
+            method=method,
+            seed=seed,
+            epochs=study.epochs,
+            batch_size=study.batch_size,
+            augment=study.augment,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            n_train=n_train,
+            held_out=study.held_out,
+            record=study.record,
         )
         for seed, data, network, method, n_train, learning_rate, weight_decay in axes
     ]
@@ -111,7 +104,7 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
     return [run for run in runs if fnmatch(str(run.folder), f"*{only}*")]
 
 
-def _named(first: str, **more: object) -> str:
+def _labelled(first: str, **more: object) -> str:
     return ",".join(
         [first.replace(":", "."), *(f"{name}={value}" for name, value in more.items() if value is not None)]
     )

@@ -12,8 +12,8 @@ import numpy as np
 from assay._core.arrays import Floats, InputError
 from assay._core.lookup import check_values, lookup
 from assay._core.writing import replacing
+from assay.published import Variant
 from assay.scores import SCORES, trust_score
-from assay.study._named import Named
 
 if TYPE_CHECKING:
     from assay.nn.data import Samples, Splits
@@ -50,13 +50,13 @@ def by_confidnet(
 LEARNED: dict[str, Callable[..., Scorer]] = {"trust_score": by_trust, "confidnet": by_confidnet}
 
 
-def check_score(score: Named) -> None:
+def check_score(score: Variant) -> None:
     """Refuse an unknown score, or values that it does not have."""
     known: dict[str, Callable[..., Any]] = {**SCORES, **LEARNED}
-    check_values("score", lookup("score", score.name, known), dict(score.values))
+    check_values("score", lookup("score", score.name, known), score.values)
 
 
-def learn_score(score: Named, network: object, splits: Splits, *, seed: int, hardware: Hardware) -> Scorer:
+def learn_score(score: Variant, network: object, splits: Splits, *, seed: int, hardware: Hardware) -> Scorer:
     """Learn a score of a trained network."""
     from assay.nn.networks import Network
 
@@ -66,14 +66,14 @@ def learn_score(score: Named, network: object, splits: Splits, *, seed: int, har
     return LEARNED[score.name](network, splits, seed, hardware, **values)
 
 
-def write_score(score: Named, values: Mapping[str, Floats], folder: Path) -> None:
+def write_score(score: Variant, values: Mapping[str, Floats], folder: Path) -> None:
     """Write the values of a score on each split."""
     columns: dict[str, Any] = dict(values)
     with replacing(_file(score, folder)) as stream:
         np.savez(stream, **columns)
 
 
-def read_score(score: Named, folder: Path, splits: Iterable[str]) -> dict[str, Floats] | None:
+def read_score(score: Variant, folder: Path, splits: Iterable[str]) -> dict[str, Floats] | None:
     """The values of a score on these splits; None if they are missing or cannot be read."""
     try:
         with np.load(_file(score, folder)) as stored:
@@ -82,5 +82,5 @@ def read_score(score: Named, folder: Path, splits: Iterable[str]) -> dict[str, F
         return None
 
 
-def _file(score: Named, folder: Path) -> Path:
+def _file(score: Variant, folder: Path) -> Path:
     return folder / f"score_{score}.npz"

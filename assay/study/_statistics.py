@@ -9,6 +9,7 @@ from math import fsum, isnan, nan, sqrt
 import numpy as np
 
 from assay._core.arrays import Floats
+from assay.metrics.inference import holm
 
 
 @dataclass(frozen=True)
@@ -63,19 +64,16 @@ def _two_sided(t: float, degrees: float) -> float:
     return float(2 * stdtr(degrees, -abs(t)))
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """p-values of a family of tests, corrected so that the level bounds the chance of any false alarm (Holm 1979).
+def holm_corrected(p: Sequence[float]) -> list[float]:
+    """P-values corrected for their number (Holm 1979); tests without a p-value (nan) do not count.
 
-    Tests without a p-value (nan) do not count.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
+    >>> holm_corrected([0.01, 0.04, nan, 0.03])
+    [0.03, 0.06, nan, 0.06]
     """
-    order = sorted((i for i in range(len(p)) if not isnan(p[i])), key=lambda i: p[i])
-    corrected, highest = list(p), 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min((len(order) - rank) * p[i], 1.0))
-        corrected[i] = highest
+    known = [i for i, each in enumerate(p) if not isnan(each)]
+    corrected = list(p)
+    for i, value in zip(known, holm([p[i] for i in known]), strict=True):
+        corrected[i] = value
     return corrected
 
 
@@ -99,8 +97,8 @@ def within_sem(values: Floats) -> float:
 
 def ranks(means: Floats, *, higher_is_better: bool) -> Floats:
     """Rank of each method, 1 is the best; ties share their mean rank, undefined values have rank nan."""
-    found, known = np.full(len(means), nan), ~np.isnan(means)
+    rank, known = np.full(len(means), nan), ~np.isnan(means)
     sign = -1 if higher_is_better else 1
     _, place, count = np.unique(sign * means[known], return_inverse=True, return_counts=True)
-    found[known] = (np.cumsum(count) - (count - 1) / 2)[place]
-    return found
+    rank[known] = (np.cumsum(count) - (count - 1) / 2)[place]
+    return rank

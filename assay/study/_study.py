@@ -26,25 +26,23 @@ from assay._core.lookup import hint, lookup
 from assay.epochs import Record
 from assay.metrics import METRICS
 from assay.nn.names import Value
-from assay.published import SOURCES
+from assay.published import SOURCES, Variant, parse_variant
 from assay.study._corrections import UNCHANGED, check_correction
-from assay.study._named import Entry, Named, each
 from assay.study._scores import check_score
 from assay.study._shifts import corruptions_like
+from assay.study._variants import Entry, variants
 
-PLAIN = "max_probability"  # the score that maps of the confidence change
+USUAL_SCORE = "max_probability"  # the score that maps of the confidence change
 RATES = ("learning_rate", "weight_decay")  # a recipe may also have these as values of its own
 TEMPERATURE = "temperature"  # the result of a calibrator: not a metric, but the papers tabulate it
 
 
-def _unchecked(named: Named) -> None:
-    """`check` looks up names of data sets, networks and recipes: their tables need torch, a study file does not."""
+def _unchecked(variant: Variant) -> None:
+    """`check` looks up names of recipes: their table needs torch, a study file does not."""
 
 
 # By field: what its entries are, and what refuses unknown ones.
-CHECKS: dict[str, tuple[str, Callable[[Named], None]]] = {
-    "data": ("data set", _unchecked),
-    "networks": ("network", _unchecked),
+CHECKS: dict[str, tuple[str, Callable[[Variant], None]]] = {
     "recipes": ("recipe", _unchecked),
     "calibrators": ("calibrator", check_correction),
     "scores": ("score", check_score),
@@ -71,7 +69,7 @@ class Study(BaseModel):
     held_out: PositiveInt | None = None  # samples held out for calibration; None: a tenth
     held_out_sizes: list[PositiveInt | None] = Field([None], min_length=1)  # given to the calibrators; None: all
     calibrators: list[Entry] = Field([UNCHANGED], min_length=1)
-    scores: list[Entry] = Field([PLAIN], min_length=1)
+    scores: list[Entry] = Field([USUAL_SCORE], min_length=1)
     shifts: list[str] = []  # names, or patterns such as *_3 (made here) and cifar10_c/* (read from disk)
     metrics: list[str] = Field(["accuracy", "ece", "auroc", "aurc", "e_aurc", "nll"], min_length=1)
     baseline: str = ""  # the recipe to compare the others with; by default the first
@@ -88,21 +86,21 @@ class Study(BaseModel):
         return list(dict.fromkeys(name for pattern in patterns for name in corruptions_like(pattern)))
 
     @property
-    def methods(self) -> list[Named]:
+    def methods(self) -> list[Variant]:
         """Recipes with their values."""
-        return each("recipe", self.recipes)
+        return variants("recipe", self.recipes)
 
     @property
-    def corrections(self) -> list[Named]:
+    def corrections(self) -> list[Variant]:
         """Calibrators with their values."""
-        return each("calibrator", self.calibrators)
+        return variants("calibrator", self.calibrators)
 
     @property
-    def scores_in_full(self) -> list[Named]:
+    def scores_in_full(self) -> list[Variant]:
         """Scores with their values."""
-        return each("score", self.scores)
+        return variants("score", self.scores)
 
-    @field_validator("seeds", "metrics", "held_out_sizes", "shifts")
+    @field_validator("data", "networks", "seeds", "metrics", "held_out_sizes", "shifts")
     @classmethod
     def _each_once(cls, entries: list[Any]) -> list[Any]:
         _refuse_twice(entries)
@@ -122,11 +120,22 @@ class Study(BaseModel):
     @classmethod
     def _known_names(cls, entries: list[Any], info: ValidationInfo) -> list[Any]:
         kind, check = CHECKS[info.field_name or ""]
-        found = each(kind, entries)
-        for named in found:
-            check(named)
-        _refuse_twice(found)
+        known = variants(kind, entries)
+        for variant in known:
+            check(variant)
+        _refuse_twice(known)
         return entries
+
+
+def reference_method(study: Study) -> Variant:
+    """The method to compare the others with: the baseline of the study, or its first method."""
+    if not study.baseline:
+        return study.methods[0]
+    wanted = parse_variant(study.baseline)
+    if wanted not in study.methods:
+        known = ", ".join(map(str, study.methods))
+        raise InputError(f"the baseline '{study.baseline}' is none of the methods: {known}")
+    return study.methods[study.methods.index(wanted)]
 
 
 def read_study(file: str | Path) -> Study:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import isnan
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assay.metrics import METRICS
 from assay.published import Figure
 from assay.study._corrections import ON_TEST, UNCHANGED
-from assay.study._published import Beside, nothing
-from assay.study._statistics import Summary, holm, ranks, welch
+from assay.study._published import Beside, no_figure
+from assay.study._statistics import Summary, holm_corrected, ranks, welch
 
 POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out", "score")
 ALWAYS = ("data", "network", "split")  # shown even if they do not vary
 CELL = ("method", "calibrator", "metric")
 
 Test = Callable[[Summary, Summary], float]
-Key = tuple[str, str, str]  # method, calibrator, metric
+Pair = tuple[str, str]  # method, calibrator
+CellKey = tuple[str, str, str]  # method, calibrator, metric
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """The values of one metric over seeds, compared with the baseline and a paper."""
 
     summary: Summary
@@ -43,21 +45,22 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A method with a calibrator."""
+class StudyLine:
+    """A method with a calibrator, both by their display names."""
 
     method: str
     calibrator: str
-    cells: dict[str, Cell]  # by metric
+    cells: dict[str, StudyCell]  # by metric
+    competes: bool = True  # whether it may be the best; a calibrator fitted on test is only a bound
 
 
 @dataclass(frozen=True)
-class Table:
+class StudyTable:
     """All methods at one point of the other axes."""
 
     point: dict[str, Any]  # data, network, split, and other axes that vary in the study
     metrics: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[StudyLine, ...]
     baseline: str
     test: Test = welch
     level: float = 0.05
@@ -69,7 +72,7 @@ class Table:
         return max((cell.summary.n for line in self.lines for cell in line.cells.values()), default=0)
 
 
-def tables(
+def tabulate(
     rows: pa.Table,
     *,
     baseline: str,
@@ -77,50 +80,34 @@ def tables(
     test: Test = welch,
     level: float = 0.05,
     corrected: bool = False,
-    beside: Beside = nothing,
-) -> list[Table]:
+    beside: Beside = no_figure,
+) -> list[StudyTable]:
     """One table for each point of the other axes than method, calibrator and metric.
 
     A method is compared with the baseline under the same calibrator, and a calibrator of the baseline with none.
     With `corrected` the p-values of each metric in a table are Holm's. `beside` finds published figures.
     """
-    points: dict[tuple[Any, ...], dict[Key, Summary]] = {}
-    for (*where, method, calibrator, metric), summary in _cells(rows):
+    points: dict[tuple[Any, ...], dict[CellKey, Summary]] = {}
+    for (*where, method, calibrator, metric), summary in _summaries(rows):
         points.setdefault(tuple(where), {})[method, calibrator, metric] = summary
     varies = [i for i, name in enumerate(POINT) if name in ALWAYS or len({point[i] for point in points}) > 1]
-    found = []
-    for point, cells in points.items():
+    empty = StudyTable({}, tuple(metrics), (), baseline, test, level, corrected)
+    bounds = _bounds(rows)
+    made = []
+    for point, summaries in points.items():
         full = dict(zip(POINT, point, strict=True))
-        compared = _compared(cells, baseline, metrics, test, corrected)
-        lines = [
-            Line(
-                method,
-                calibrator,
-                {
-                    metric: Cell(
-                        cells[method, calibrator, metric],
-                        p,
-                        _word(metric, difference) if p < level else "",
-                        best=best,
-                        published=beside(full, method, calibrator, metric),
-                    )
-                    for metric, (p, difference, best) in line.items()
-                },
-            )
-            for (method, calibrator), line in compared.items()
-        ]
+        lines = _lines(_Compared(empty, summaries, bounds), partial(beside, full))
         known = tuple(metric for metric in metrics if any(metric in line.cells for line in lines))
-        at = {POINT[i]: point[i] for i in varies}
-        found.append(Table(at, known, tuple(lines), baseline, test, level, corrected))
-    return found
+        made.append(replace(empty, point={POINT[i]: point[i] for i in varies}, metrics=known, lines=lines))
+    return made
 
 
-def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]]:
+def mean_ranks(tables: Sequence[StudyTable]) -> dict[Pair, dict[str, float]]:
     """The mean rank in each metric of each method and calibrator that all tables have; 1 is the best."""
-    pairs = [{(line.method, line.calibrator): line for line in table.lines} for table in found]
-    common = [pair for pair in pairs[0] if competes(pair[1]) and all(pair in lines for lines in pairs)] if pairs else []
-    places: dict[tuple[str, str], dict[str, float]] = {pair: {} for pair in common}
-    for metric in found[0].metrics if found else ():
+    pairs = [{(line.method, line.calibrator): line for line in table.lines if line.competes} for table in tables]
+    common = [pair for pair in pairs[0] if all(pair in lines for lines in pairs)] if pairs else []
+    places: dict[Pair, dict[str, float]] = {pair: {} for pair in common}
+    for metric in tables[0].metrics if tables else ():
         if better(metric) == "-" or any(metric not in lines[pair].cells for lines in pairs for pair in common):
             continue
         means = [np.array([lines[pair].cells[metric].summary.mean for pair in common]) for lines in pairs]
@@ -130,17 +117,18 @@ def mean_ranks(found: Sequence[Table]) -> dict[tuple[str, str], dict[str, float]
     return places
 
 
-def competes(calibrator: str) -> bool:
-    """Whether a line with that calibrator may be the best; a calibrator fitted on test is only a bound."""
-    return calibrator.partition(",")[0] not in ON_TEST
-
-
 def better(metric: str) -> str:
     """Whether higher or lower is better; - for a temperature, which is no metric."""
     return METRICS[metric].better if metric in METRICS else "-"
 
 
-def _cells(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
+def _bounds(rows: pa.Table) -> set[str]:
+    """Display names of the calibrators that are fitted on test."""
+    on_test = rows.filter(pc.is_in(rows["calibrator_name"], pa.array(list(ON_TEST))))
+    return set(on_test["calibrator"].unique().to_pylist())
+
+
+def _summaries(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
     """(the names of a cell, its values over seeds), in the order of first appearance."""
     if rows.num_rows == 0:
         return
@@ -168,32 +156,61 @@ def _numbered(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.i
     return rank[cell], first[by_appearance]
 
 
-def _compared(
-    cells: dict[Key, Summary], baseline: str, metrics: Sequence[str], test: Test, corrected: bool
-) -> dict[tuple[str, str], dict[str, tuple[float, float, bool]]]:
-    """By method and calibrator, then by metric: p-value against the baseline, difference, and whether it is best."""
-    pairs = list(dict.fromkeys((method, calibrator) for method, calibrator, _ in cells))
-    calibrators = [calibrator for _, calibrator in pairs]
-    unchanged = UNCHANGED if UNCHANGED in calibrators else calibrators[0]
-    found: dict[tuple[str, str], dict[str, tuple[float, float, bool]]] = {pair: {} for pair in pairs}
-    for metric in metrics:
-        here = {pair: cells[*pair, metric] for pair in pairs if (*pair, metric) in cells}
-        best = _best(metric, here)
-        p, difference = [], []
-        for (method, calibrator), summary in here.items():
-            against = (baseline, unchanged if method == baseline else calibrator)
-            there = None if against == (method, calibrator) else here.get(against)
-            p.append(float("nan") if there is None else test(summary, there))
-            difference.append(0.0 if there is None else summary.mean - there.mean)
-        for pair, *numbers in zip(here, holm(p) if corrected else p, difference, strict=True):
-            found[pair][metric] = (numbers[0], numbers[1], pair in best)
-    return found
+@dataclass(frozen=True)
+class _Compared:
+    """The summaries at one point, and how they are compared."""
+
+    how: StudyTable  # its baseline, test, level and correction; it has no lines yet
+    summaries: dict[CellKey, Summary]
+    bounds: set[str]  # calibrators that cannot be the best
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        return list(dict.fromkeys((method, calibrator) for method, calibrator, _ in self.summaries))
+
+    @cached_property
+    def unchanged(self) -> str:
+        """The calibrator that the calibrators of the baseline are compared with."""
+        calibrators = [calibrator for _, calibrator in self.pairs]
+        return UNCHANGED if UNCHANGED in calibrators else calibrators[0]
+
+    def of(self, metric: str) -> dict[Pair, Summary]:
+        return {pair: self.summaries[*pair, metric] for pair in self.pairs if (*pair, metric) in self.summaries}
 
 
-def _best(metric: str, summaries: dict[tuple[str, str], Summary]) -> set[tuple[str, str]]:
+def _lines(compared: _Compared, beside: Callable[[str, str, str], Figure | None]) -> tuple[StudyLine, ...]:
+    cells: dict[Pair, dict[str, StudyCell]] = {pair: {} for pair in compared.pairs}
+    for metric in compared.how.metrics:
+        for pair, cell in _cells(compared, metric).items():
+            cells[pair][metric] = replace(cell, published=beside(*pair, metric))
+    return tuple(StudyLine(*pair, row, pair[1] not in compared.bounds) for pair, row in cells.items())
+
+
+def _cells(compared: _Compared, metric: str) -> dict[Pair, StudyCell]:
+    """The cells of a metric: each is tested against the baseline."""
+    how, here = compared.how, compared.of(metric)
+    against = {pair: _opposite(compared, pair, here) for pair in here}
+    p = [nan if other is None else how.test(here[pair], other) for pair, other in against.items()]
+    best = _best(metric, {pair: summary for pair, summary in here.items() if pair[1] not in compared.bounds})
+    cells = {}
+    for (pair, summary), p_value in zip(here.items(), holm_corrected(p) if how.corrected else p, strict=True):
+        other = against[pair]
+        word = _word(metric, summary.mean - other.mean) if other is not None and p_value < how.level else ""
+        cells[pair] = StudyCell(summary, p_value, word, best=pair in best)
+    return cells
+
+
+def _opposite(compared: _Compared, pair: Pair, here: dict[Pair, Summary]) -> Summary | None:
+    """What a method with a calibrator is compared with; None for the baseline as it was trained."""
+    method, calibrator = pair
+    baseline = compared.how.baseline
+    opposite = (baseline, compared.unchanged if method == baseline else calibrator)
+    return None if opposite == pair else here.get(opposite)
+
+
+def _best(metric: str, summaries: dict[Pair, Summary]) -> set[Pair]:
     """All with the best mean: there are several if a calibrator does not change the metric."""
-    means = {pair: summary.mean for pair, summary in summaries.items() if competes(pair[1])}
-    known = {pair: mean for pair, mean in means.items() if not isnan(mean)}
+    known = {pair: summary.mean for pair, summary in summaries.items() if not isnan(summary.mean)}
     if better(metric) == "-" or not known:
         return set()
     highest = (max if better(metric) == "higher" else min)(known.values())

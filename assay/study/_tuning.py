@@ -14,10 +14,10 @@ from assay._core.arrays import InputError
 from assay._core.lookup import lookup
 from assay.metrics import METRICS, evaluate
 from assay.nn.names import Value
-from assay.study._named import Named
+from assay.published import Variant
 from assay.study._run import Run, expand
 from assay.study._statistics import Summary
-from assay.study._study import RATES, Study
+from assay.study._study import RATES, Study, reference_method
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Trial:
 
     data: str
     network: str
-    method: str  # the recipe with all its values, including this one
+    method: Variant  # the recipe with all its values, including this one
     parameter: str
     accuracy: Summary
     error: Summary  # of the metric to minimize
@@ -38,10 +38,7 @@ class Tuned:
     """All trials in order, and by data set and network the best values of each method."""
 
     trials: tuple[Trial, ...]
-    best: dict[tuple[str, str], dict[str, Named]]
-
-
-Settings = tuple[tuple[str, Value], ...]
+    best: dict[tuple[str, str], dict[Variant, Variant]]  # by the method before tuning
 
 
 def tune(
@@ -59,26 +56,26 @@ def tune(
     tuned by it. Choosing on the test set, as wang2021 did, makes test figures better than they are.
     """
     _check(study, metric)
-    starts = {(run.data, run.network, run.recipe, run.values): run for run in reversed(expand(study))}
-    best: dict[Run, Settings] = {run: run.values for run in reversed(starts.values())}
+    starts = {(run.data, run.network, run.method): run for run in reversed(expand(study))}
+    best = {run: run.method for run in reversed(starts.values())}
     trials = []
     for parameter, values in study.tune.items():
         tried = {start: _with_each(best[start], parameter, values) for start in best if _has(start, parameter)}
         seeds = {
-            (start, given): [replace(start, values=given, seed=seed) for seed in study.seeds]
-            for start, some in tried.items()
-            for given in some
+            (start, method): [replace(start, method=method, seed=seed) for seed in study.seeds]
+            for start, methods in tried.items()
+            for method in methods
         }
         run_all([run for runs in seeds.values() for run in runs])
-        for start, some in tried.items():
-            judged = {given: _judged(seeds[start, given], root, on, metric) for given in some}
+        for start, methods in tried.items():
+            judged = {method: _judged(seeds[start, method], root, on, metric) for method in methods}
             best[start] = _chosen(judged, give_up)
-            for given, (accuracy, error) in judged.items():
-                method, chosen = str(Named(start.recipe, given)), given == best[start]
+            for method, (accuracy, error) in judged.items():
+                chosen = method == best[start]
                 trials.append(Trial(start.data, start.network, method, parameter, accuracy, error, chosen))
-    tuned: dict[tuple[str, str], dict[str, Named]] = {}
-    for start, kept in best.items():
-        tuned.setdefault((start.data, start.network), {})[start.method] = Named(start.recipe, kept)
+    tuned: dict[tuple[str, str], dict[Variant, Variant]] = {}
+    for start, method in best.items():
+        tuned.setdefault((start.data, start.network), {})[start.method] = method
     return Tuned(tuple(trials), tuned)
 
 
@@ -95,48 +92,49 @@ def _check(study: Study, metric: str) -> None:
             raise InputError(f"no recipe of the study has a hyper-parameter '{parameter}' to tune")
 
 
-def _with_each(values: Settings, parameter: str, tried: Sequence[Value]) -> list[Settings]:
-    return [tuple((dict(values) | {parameter: value}).items()) for value in tried]
+def _with_each(method: Variant, parameter: str, tried: Sequence[Value]) -> list[Variant]:
+    return [replace(method, values={**method.values, parameter: value}) for value in tried]
 
 
 def _has(run: Run, parameter: str) -> bool:
     if parameter in RATES:
         return True
     try:
-        replace(run, values=((parameter, 1.0),)).built_recipe()
+        replace(run, method=replace(run.method, values={parameter: 1.0})).built_recipe()
     except InputError:
         return False
     return True
 
 
 def _judged(runs: Sequence[Run], root: Path, on: str, metric: str) -> tuple[Summary, Summary]:
-    found = [evaluate(files.read(root / run.folder / f"{on}.npz")) for run in runs]
-    return tuple(Summary(tuple(float(values[name]) for values in found)) for name in ("accuracy", metric))  # type: ignore[return-value]
+    measured = [evaluate(files.read(root / run.folder / f"{on}.npz"), ["accuracy", metric]) for run in runs]
+    accuracy, error = (Summary(tuple(values[name] for values in measured)) for name in ("accuracy", metric))
+    return accuracy, error
 
 
-def _chosen(judged: dict[Settings, tuple[Summary, Summary]], give_up: float) -> Settings:
-    """The values of lowest error that give up less than so much accuracy; of equals the first."""
+def _chosen(judged: dict[Variant, tuple[Summary, Summary]], give_up: float) -> Variant:
+    """The method of lowest error that gives up less than so much accuracy; of equals the first."""
     highest = max(accuracy.mean for accuracy, _ in judged.values())
-    near = [values for values, (accuracy, _) in judged.items() if highest - accuracy.mean < give_up]
-    near = near or [values for values, (accuracy, _) in judged.items() if accuracy.mean == highest]
-    return min(near, key=lambda values: judged[values][1].mean)
+    near = [method for method, (accuracy, _) in judged.items() if highest - accuracy.mean < give_up]
+    near = near or [method for method, (accuracy, _) in judged.items() if accuracy.mean == highest]
+    return min(near, key=lambda method: judged[method][1].mean)
 
 
-def tuned_study(study: Study, file: Path, found: Tuned, to: Path, *, on: str, metric: str) -> str:
+def tuned_study(study: Study, file: Path, chosen: Tuned, to: Path, *, on: str, metric: str) -> str:
     """TOML of a study that extends the given one with the chosen values."""
-    (tuned,) = found.best.values()
+    (tuned,) = chosen.best.values()
     lines = []
     for recipe in tuned.values():
-        values = "".join(f", {name} = {_toml(value)}" for name, value in recipe.values)
-        lines.append(f"  {{ recipe = {_toml(recipe.name)}{values} }},")
+        values = "".join(f", {name} = {_toml(value)}" for name, value in recipe.values.items())
+        lines.append(f"  {{ recipe = {_toml(recipe.full_name)}{values} }},")
     base = os.path.relpath(file.resolve(), to.resolve().parent)
     how = f"values of {', '.join(study.tune)} chosen on {on} by {metric}"
     head = [f"# The {how}.", f"extends = {_toml(base)}", f"name = {_toml(study.name + '_tuned')}"]
-    names = {**study.stands_for, **{str(new): study.stands_for.get(old, old) for old, new in tuned.items()}}
+    names = {**study.stands_for, **{str(new): study.stands_for.get(str(old), str(old)) for old, new in tuned.items()}}
     stands_for = ", ".join(f"{_toml(name)} = {_toml(other)}" for name, other in names.items())
     rest = [f"assumed = {_toml([*study.assumed, how])}", f"stands_for = {{ {stands_for} }}"]
     if study.baseline:
-        rest.append(f"baseline = {_toml(str(tuned[study.baseline]))}")
+        rest.append(f"baseline = {_toml(str(tuned[reference_method(study)]))}")
     return "\n".join([*head, "recipes = [", *lines, "]", *rest, ""])
 
 

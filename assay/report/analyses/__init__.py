@@ -1,15 +1,15 @@
 """The analyses of the papers: frozen records in natural units, which `assay.report.figures` draws.
 
 They read the results of a study: histories and samples in its run folders (`history`, `sample_columns`) and its table
-of rows (`assay.study.read_rows`, then `unfolded`):
+of rows (`assay.study.read_rows`), which has recipe, setup and each value as columns:
 
-    rows = where(unfolded(read_rows(study, folders)), {"split": "test", "calibrator": "none", "metric": "ece"})
+    rows = where(read_rows(study, folders), {"split": "test", "calibrator": "none", "metric": "ece"})
     figures.sweep(lines(rows, over="gamma", by=["data"]), ax, varied="gamma", metric="ece")
 """
 
 from assay.report.analyses._curves import gradient_factors, loss_curves
 from assay.report.analyses._epochs import per_epoch
-from assay.report.analyses._folders import History, history, sample_columns, train_reliability
+from assay.report.analyses._folders import EpochRows, history, sample_columns, train_reliability
 from assay.report.analyses._methods import (
     Uncertainty,
     both_axes,
@@ -20,14 +20,14 @@ from assay.report.analyses._methods import (
     secondary_and_primary,
     uncertainties,
 )
-from assay.report.analyses._rows import apart, corruption_and_severity, recipe_and_values, unfolded, where
+from assay.report.analyses._rows import apart, where
 from assay.report.analyses._samples import Histogram, gradient_norms, max_logits
 from assay.report.analyses._scenarios import Scenario, scenarios
 from assay.report.analyses._sweeps import best_coefficients, lines, severities, severities_within
 
 __all__ = [
+    "EpochRows",
     "Histogram",
-    "History",
     "Scenario",
     "Uncertainty",
     "apart",
@@ -35,7 +35,6 @@ __all__ = [
     "both_axes",
     "by_method",
     "comparable",
-    "corruption_and_severity",
     "effects",
     "gradient_factors",
     "gradient_norms",
@@ -45,7 +44,6 @@ __all__ = [
     "max_logits",
     "per_epoch",
     "pooled_effect",
-    "recipe_and_values",
     "sample_columns",
     "scenarios",
     "secondary_and_primary",
@@ -53,6 +51,5 @@ __all__ = [
     "severities_within",
     "train_reliability",
     "uncertainties",
-    "unfolded",
     "where",
 ]

@@ -14,7 +14,7 @@ from assay.report.statistics import Line
 if TYPE_CHECKING:
     from assay.nn.losses import Loss
 
-POINTS = 199
+PROBABILITIES = 199
 
 
 def loss_curves(losses: Mapping[str, Loss] | None = None) -> list[Line]:
@@ -37,7 +37,7 @@ def gradient_factors(gammas: Sequence[float] = (0.0, 1.0, 2.0, 3.0, 5.0)) -> lis
 
 def _probabilities() -> Floats:
     """Between 0 and 1, without the ends."""
-    return np.arange(1, POINTS + 1) / (POINTS + 1)
+    return np.arange(1, PROBABILITIES + 1) / (PROBABILITIES + 1)
 
 
 def _line(name: str, p: Floats, values: Floats) -> Line:

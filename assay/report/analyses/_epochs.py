@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from assay.report.analyses._folders import History
+from assay.report.analyses._folders import EpochRows
 from assay.report.statistics import Line, line
 
 
-def per_epoch(histories: Mapping[str, Sequence[History]], figure: str) -> list[Line]:
+def per_epoch(histories: Mapping[str, Sequence[EpochRows]], figure: str) -> list[Line]:
     """A figure of the history, such as held_out_auroc or weight_norm, one line a method.
 
     `histories` has the seeds of each method. Methods without the figure are left out.
     """
-    found = []
+    lines = []
     for name, seeds in histories.items():
         values: dict[float, list[float]] = defaultdict(list)
         for row in (row for rows in seeds for row in rows if figure in row):
             values[row["epoch"]].append(row[figure])
         if values:
-            found.append(line(name, values))
-    return found
+            lines.append(line(name, values))
+    return lines

@@ -13,10 +13,10 @@ from assay._core.arrays import Array, InputError
 from assay.metrics import Bins
 from assay.report.statistics import Reliability, reliability
 
-History = list[dict[str, float]]
+EpochRows = list[dict[str, float]]
 
 
-def history(folder: Path) -> History:
+def history(folder: Path) -> EpochRows:
     """One row an epoch, with the figures of the run's `Record`; nan for undefined or infinite values."""
     rows: list[dict[str, float | None]] = _content(folder)["epochs"]
     return [{key: nan if value is None else value for key, value in row.items()} for row in rows]

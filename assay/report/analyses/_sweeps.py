@@ -11,35 +11,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay._core.arrays import Floats
-from assay.report.analyses._rows import Key, by_seed, higher_is_better, only
+from assay.report.analyses._rows import RowKey, by_seed, higher_is_better, only
 from assay.report.statistics import Line, line
-from assay.study import within_sem
+from assay.study import Variant, within_sem
 
-Curves = dict[Key, dict[float, list[float]]]  # by line and x, the seeds' values
+Curves = dict[RowKey, dict[float, list[float]]]  # by line and x, the seeds' values
 
 
 def lines(rows: pa.Table, *, over: str, by: Sequence[str]) -> list[Line]:
     """The metric of the rows against the numbers in column `over`, one line for each combination of columns `by`.
 
-    `unfolded` rows have coefficients as columns: over="gamma", by=["data"] is wang2021's fig 1 c, over="held_out" its
+    Hyper-parameters are columns of the rows: over="gamma", by=["data"] is wang2021's fig 1 c, over="held_out" its
     fig 3. Rows without a number there are left out.
     """
     return [line(_name(key), values) for key, values in _curves(rows, over, by).items()]
 
 
 def best_coefficients(rows: pa.Table, coefficient: str) -> list[Line]:
-    """The coefficient of the best mean over seeds at each size of the training set, one line a recipe.
+    """The coefficient of the best mean over seeds at each size of the training set, one line a recipe and set-up.
 
     wang2021, fig 1 d. As there, it is chosen by the very values that are shown, so on the test set.
     """
     choose = max if higher_is_better(only(rows, "metric")) else min
     best: dict[str, dict[float, list[float]]] = defaultdict(dict)
     sized = rows.filter(pc.is_valid(rows["n_train"]))
-    for (recipe, n_train), values in _curves(sized, coefficient, ["recipe", "n_train"]).items():
+    for (recipe, setup, n_train), values in _curves(sized, coefficient, ["recipe", "setup", "n_train"]).items():
         means = {x: float(np.mean(seeds)) for x, seeds in values.items() if np.isfinite(seeds).all()}
         if means:
-            best[recipe][n_train] = [choose(means, key=means.__getitem__)]
-    return [line(recipe, values) for recipe, values in best.items()]
+            best[Variant(recipe, setup=setup).full_name][n_train] = [choose(means, key=means.__getitem__)]
+    return [line(name, values) for name, values in best.items()]
 
 
 def severities(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
@@ -59,7 +59,7 @@ def severities_within(rows: pa.Table, *, by: Sequence[str]) -> list[Line]:
     its mean over seeds, and lines are the conditions, so all lines have the same error at one severity. It is nan if
     there is one line or one kind, as without a shift.
     """
-    found: dict[float, dict[Key, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[float, dict[RowKey, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (*key, severity, _), seeds in by_seed(_at_every_severity(rows), [*by, "severity", "corruption"]).items():
         found[float(severity)][tuple(key)].append(float(np.mean(list(seeds.values()))))
     table = {x: np.array(list(cells.values())).T for x, cells in sorted(found.items())}  # [kinds, lines]
@@ -92,5 +92,5 @@ def _error(kinds: Floats) -> float:
     return within_sem(kinds) if min(kinds.shape) > 1 else nan
 
 
-def _name(key: Key) -> str:
-    return ", ".join(map(str, key))
+def _name(key: RowKey) -> str:
+    return ", ".join(str(part) for part in key if part is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,11 @@ from assay import files, metrics
 from assay._core.arrays import Array, Floats
 from assay.predictions import Predictions
 from assay.report import analyses, figures, statistics
-from assay.report.drawing._results import Results, entitle, one_legend, panels, root_scale, same_looks
+from assay.report.drawing._results import Drawn, Results, entitle, one_legend, panels, root_scale, same_looks
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-Drawn = Iterator[tuple[str, "Figure"]]
 NORM = "gradient_norm_"
 SPLITS = ("train", "held_out", "test")
 PER_EPOCH = {

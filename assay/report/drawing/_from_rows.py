@@ -2,106 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.report import analyses, figures
-from assay.report.analyses import apart, recipe_and_values, where
+from assay.report.analyses import apart, where
 from assay.report.drawing._results import (
-    POINT,
+    TRAINING,
+    Drawn,
     Results,
     by_metric,
     entitle,
     numbers,
     one_legend,
     panels,
+    point_title,
     same_looks,
     spread_out,
-    title,
 )
 from assay.report.statistics import Effect
-from assay.study import PLAIN, TEMPERATURE, UNCHANGED, Summary
+from assay.study import TEMPERATURE, UNCHANGED, USUAL_SCORE, Summary, Variant
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Drawn = Iterator[tuple[str, "Figure"]]
 OF_RIGHT_AND_WRONG = ("ece_correct", "ece_wrong", "confidence_gap")
-AXES = ("n_train", "learning_rate", "weight_decay")
+NUMBERS = ("n_train", "learning_rate", "weight_decay")
 
 
 def maps(results: Results) -> Drawn:
     """Calibration against refinement."""
     x, y = results.first("calibration"), results.first("refinement")
-    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
+    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), TRAINING):
         if methods := analyses.both_axes(rows, calibration=x, refinement=y):
-            figure, [ax] = panels(1, title(point))
+            figure, [ax] = panels(1, point_title(point))
             figures.calibration_refinement(methods, ax, calibration=x, refinement=y)
-            yield f"map {title(point)}", figure
+            yield f"map {point_title(point)}", figure
 
 
 def uncertainties(results: Results) -> Drawn:
     """ECE against average uncertainty."""
     y = results.first("calibration")
-    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
+    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), TRAINING):
         if methods := analyses.uncertainties(rows, calibration=y):
-            figure, [ax] = panels(1, title(point))
+            figure, [ax] = panels(1, point_title(point))
             figures.uncertainty(methods, ax, calibration=y)
-            yield f"uncertainty {title(point)}", figure
+            yield f"uncertainty {point_title(point)}", figure
 
 
 def right_and_wrong(results: Results) -> Drawn:
     """Calibration of right and of wrong answers, and the gap between their confidences."""
-    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), POINT):
+    for point, rows in apart(results.at({"split": "test", "calibrator": UNCHANGED}), TRAINING):
         if by_metric(rows, OF_RIGHT_AND_WRONG):
             there = by_metric(rows, [results.first("calibration"), *OF_RIGHT_AND_WRONG])
-            figure, axes = panels(len(there), title(point), height=0.8 + 0.28 * len(rows["method"].unique()))
+            figure, axes = panels(len(there), point_title(point), height=0.8 + 0.28 * len(rows["method"].unique()))
             for ax, (metric, some) in zip(axes, there.items(), strict=True):
                 figures.dots(analyses.by_method(some), ax, metric=metric)
-            yield f"right and wrong {title(point)}", figure
+            yield f"right and wrong {point_title(point)}", figure
 
 
 def effects(results: Results) -> Drawn:
     """Effect of every method against its primary loss, or the baseline, one panel a calibrator."""
     test = results.at({"split": "test"})
-    against = _against(results, test["method"].unique().to_pylist())
+    against = _against(results, set(test["method"].unique().to_pylist()))
     for metric in results.shown:
-        for point, rows in apart(where(test, {"metric": metric}), POINT):
+        for point, rows in apart(where(test, {"metric": metric}), TRAINING):
             found = {each["calibrator"]: analyses.effects(some, against) for each, some in apart(rows, ["calibrator"])}
-            heading = f"{title(point)}: effect on {metric} against {results.baseline} or the primary, by calibrator"
-            yield from _effects(f"effects on {metric} {title(point)}", heading, found)
+            heading = (
+                f"{point_title(point)}: effect on {metric} against {results.baseline} or the primary, by calibrator"
+            )
+            yield from _effects(f"effects on {metric} {point_title(point)}", heading, found)
 
 
 def pooled_effects(results: Results) -> Drawn:
     """Effect of every secondary loss over all data sets, networks and primary losses."""
     metric = results.first("calibration")
     test = results.at({"split": "test", "metric": metric})
-    found = {each["calibrator"]: _pooled(rows, metric) for each, rows in apart(test, ["calibrator"])}
+    found = {each["calibrator"]: _pooled(results, rows, metric) for each, rows in apart(test, ["calibrator"])}
     heading = f"effect on {metric}, mean over data sets, networks and primary losses, by calibrator"
     yield from _effects(f"effects of secondary losses on {metric}", heading, found)
 
 
 def coefficients(results: Results) -> Drawn:
     """Metrics and the temperature against each coefficient that varies, one line a calibrator."""
-    for recipe, coefficient, rows in _varied(results.at({"split": "test"})):
-        others = [other for _, other, _ in _varied(rows) if other != coefficient]
-        for point, some in apart(rows, POINT):
+    for recipe, coefficient, rows in _varied(results, results.at({"split": "test"})):
+        others = [other for _, other, _ in _varied(results, rows) if other != coefficient]
+        for point, some in apart(rows, TRAINING):
             if len(numbers(some, coefficient)) > 1 and by_metric(some, results.shown):
-                figure = _sweeps(results, some, coefficient, ["calibrator", *others], f"{recipe}: {title(point)}")
-                yield f"{coefficient} of {recipe} {title(point)}", figure
+                figure = _sweeps(results, some, coefficient, ["calibrator", *others], f"{recipe}: {point_title(point)}")
+                yield f"{coefficient} of {recipe} {point_title(point)}", figure
 
 
 def best_coefficients(results: Results) -> Drawn:
     """The best value of each coefficient that varies alone in its recipe, against the size of the training set."""
     metric = results.first("calibration")
     test = results.at({"split": "test", "calibrator": UNCHANGED, "metric": metric})
-    for point, rows in apart(test, [name for name in POINT if name != "n_train"]):
-        varied = [(r, c, some) for r, c, some in _varied(rows) if len(_varied(some)) == 1]
+    for point, rows in apart(test, [name for name in TRAINING if name != "n_train"]):
+        varied = [(r, c, some) for r, c, some in _varied(results, rows) if len(_varied(results, some)) == 1]
         if len(numbers(rows, "n_train")) > 1 and varied:
-            figure, axes = panels(len(varied), f"{title(point)}: by {metric}")
+            figure, axes = panels(len(varied), f"{point_title(point)}: by {metric}")
             for ax, (recipe, coefficient, some) in zip(axes, varied, strict=True):
                 lines = analyses.best_coefficients(some, coefficient)
                 figures.sweep(lines, ax, varied="n_train", metric=f"best {coefficient}").legend().remove()
@@ -109,34 +111,34 @@ def best_coefficients(results: Results) -> Drawn:
                 pad = 0.08 * (tried[-1] - tried[0])
                 ax.set(yticks=tried, ylim=(tried[0] - pad, tried[-1] + pad))
                 entitle(spread_out(ax, numbers(rows, "n_train")), recipe)
-            yield f"best coefficients {title(point)}", figure
+            yield f"best coefficients {point_title(point)}", figure
 
 
 def axes_that_vary(results: Results) -> Drawn:
     """Metrics against the size of the training set, the learning rate and the weight decay."""
     test = results.at({"split": "test", "calibrator": UNCHANGED})
-    for over in AXES:
-        for point, rows in apart(test, [name for name in POINT if name != over]):
+    for over in NUMBERS:
+        for point, rows in apart(test, [name for name in TRAINING if name != over]):
             if len(numbers(rows, over)) > 1 and by_metric(rows, results.shown):
-                yield f"{over} {title(point)}", _sweeps(results, rows, over, ["method"], title(point))
+                yield f"{over} {point_title(point)}", _sweeps(results, rows, over, ["method"], point_title(point))
 
 
 def held_out_sizes(results: Results) -> Drawn:
     """Calibration against the number of samples that a calibrator is fitted on, one panel a calibrator."""
     metric = results.first("calibration")
-    of_metric = where(results.rows, {"split": "test", "score": PLAIN, "metric": metric})
-    for point, rows in apart(of_metric, POINT):
+    of_metric = where(results.rows, {"split": "test", "score": USUAL_SCORE, "metric": metric})
+    for point, rows in apart(of_metric, TRAINING):
         sizes = numbers(rows, "held_out")
         fitted = {
             each["calibrator"]: some for each, some in apart(rows, ["calibrator"]) if each["calibrator"] != UNCHANGED
         }
         if len(sizes) > 1 and fitted:
-            figure, axes = panels(len(fitted), title(point))
+            figure, axes = panels(len(fitted), point_title(point))
             found = same_looks([analyses.lines(some, over="held_out", by=["method"]) for some in fitted.values()])
             for ax, calibrator, lines in zip(axes, fitted, found, strict=True):
                 figures.sweep(lines, ax, varied="held-out samples", metric=metric)
                 entitle(spread_out(ax, sizes), calibrator)
-            yield f"held out sizes {title(point)}", one_legend(figure, axes)
+            yield f"held out sizes {point_title(point)}", one_legend(figure, axes)
 
 
 def severities(results: Results) -> Drawn:
@@ -169,13 +171,13 @@ def _corrupted(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
     Both include the rows without a shift.
     """
-    for point, some in apart(rows, POINT):
+    for point, some in apart(rows, TRAINING):
         places: dict[str, list[str]] = {}
         for kind in filter(None, some["corruption"].unique().to_pylist()):
             places.setdefault(kind.rpartition("/")[0], []).append(kind)
         for place, kinds in places.items():
             own = pc.is_in(some["corruption"], pa.array(kinds))
-            heading = f"{title(point)}, {place}" if place else title(point)
+            heading = f"{point_title(point)}, {place}" if place else point_title(point)
             yield heading, some.filter(pc.or_kleene(own, pc.equal(some["severity"], 0)))
 
 
@@ -189,34 +191,39 @@ def _sweeps(results: Results, rows: pa.Table, over: str, by: list[str], heading:
     return one_legend(figure, axes)
 
 
-def _against(results: Results, methods: list[str]) -> dict[str, str]:
-    """The method that each method is compared with."""
-    found = {}
-    for method in methods:
-        secondary = analyses.secondary_and_primary(method)
-        other = (secondary and _of_recipe(secondary[1], methods)) or results.baseline
-        if other != method and other in methods:
-            found[method] = other
-    return found
+def _against(results: Results, there: set[str]) -> dict[str, str]:
+    """The method that each method is compared with, of those that have rows."""
+    methods = {name: method for name, method in results.methods.items() if name in there}
+    others = {name: _primary(method, methods) or str(results.baseline) for name, method in methods.items()}
+    return {name: other for name, other in others.items() if other != name and other in methods}
 
 
-def _of_recipe(recipe: str, methods: Iterable[str]) -> str | None:
-    """The method of that recipe, with any values; None if there are several or none."""
-    found = [method for method in methods if recipe_and_values(method)[0] == recipe]
-    return found[0] if len(found) == 1 else None
+def _primary(method: Variant, methods: Mapping[str, Variant]) -> str | None:
+    """The method of the primary loss, in the same set-up and with any values; None if there are several or none."""
+    composite = analyses.secondary_and_primary(method.name)
+    if composite is None:
+        return None
+    wanted = (composite[1], method.setup)
+    same = [name for name, other in methods.items() if (other.name, other.setup) == wanted]
+    return same[0] if len(same) == 1 else None
 
 
-def _pooled(rows: pa.Table, metric: str) -> list[Effect]:
+def _pooled(results: Results, rows: pa.Table, metric: str) -> list[Effect]:
     pairs: dict[str, list[tuple[Summary, Summary]]] = {}
-    for _, some in apart(rows, POINT):
+    for _, some in apart(rows, TRAINING):
         values = analyses.by_method(some)
-        for method, summary in values.items():
-            secondary, recipe = analyses.secondary_and_primary(method) or ("", "")
-            primary = _of_recipe(recipe, values)
-            if primary and analyses.comparable(summary, values[primary]):
-                strength = "".join(method.partition(",")[1:])
-                pairs.setdefault(secondary + strength, []).append((summary, values[primary]))
+        methods = {name: results.methods[name] for name in values}
+        for name, method in methods.items():
+            primary = _primary(method, methods)
+            if primary and analyses.comparable(values[name], values[primary]):
+                pairs.setdefault(_secondary(method), []).append((values[name], values[primary]))
     return [analyses.pooled_effect(name, some, metric=metric) for name, some in pairs.items() if len(some) > 1]
+
+
+def _secondary(method: Variant) -> str:
+    """The secondary loss of a method, with the method's values."""
+    name, _ = analyses.secondary_and_primary(method.name) or ("", "")
+    return str(Variant(name, method.values))
 
 
 def _effects(name: str, heading: str, found: dict[str, list[Effect]]) -> Drawn:
@@ -229,12 +236,19 @@ def _effects(name: str, heading: str, found: dict[str, list[Effect]]) -> Drawn:
         yield name, figure
 
 
-def _varied(rows: pa.Table) -> list[tuple[str, str, pa.Table]]:
+def _varied(results: Results, rows: pa.Table) -> list[tuple[str, str, pa.Table]]:
     """(recipe, coefficient, its rows) for each coefficient of a recipe that has several values."""
-    coefficients = {key for method in rows["method"].unique().to_pylist() for key in recipe_and_values(method)[1]}
+    coefficients = [name for name in results.value_columns if pa.types.is_floating(rows.schema.field(name).type)]
+    texts = [name for name in results.value_columns if name not in coefficients]
     return [
-        (each["recipe"], coefficient, some)
-        for each, some in apart(rows, ["recipe"])
-        for coefficient in sorted(coefficients)
+        (_recipe(point, texts), coefficient, some)
+        for point, some in apart(rows, ["recipe", "setup", *texts])
+        for coefficient in coefficients
         if len(numbers(some, coefficient)) > 1
     ]
+
+
+def _recipe(point: dict[str, Any], texts: list[str]) -> str:
+    """The name of the methods that differ only by their coefficients."""
+    values = {name: point[name] for name in texts if point[name] is not None}
+    return str(Variant(point["recipe"], values, point["setup"]))

@@ -16,15 +16,17 @@ import pyarrow.compute as pc
 from assay.metrics import METRICS
 from assay.report.analyses import apart, where
 from assay.report.statistics import Line
-from assay.study import PLAIN, Run, Study
+from assay.study import USUAL_SCORE, Run, Study, Variant, reference_method, value_column
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-POINT = ("data", "network", "n_train", "learning_rate", "weight_decay")
-COLUMNS = 3  # of panels
+Drawn = Iterator[tuple[str, "Figure"]]
+"""Figures with their names."""
+TRAINING = ("data", "network", "n_train", "learning_rate", "weight_decay")
+PANELS_ABREAST = 3  # panels
 ROOT_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -35,11 +37,22 @@ class Results:
     study: Study
     runs: Sequence[Run]
     root: Path
-    rows: pa.Table  # unfolded
+    rows: pa.Table
 
     @property
-    def baseline(self) -> str:
-        return self.study.baseline or self.runs[0].method
+    def baseline(self) -> Variant:
+        return reference_method(self.study)
+
+    @property
+    def methods(self) -> dict[str, Variant]:
+        """The methods of all runs, by display name."""
+        return {str(run.method): run.method for run in self.runs}
+
+    @property
+    def value_columns(self) -> list[str]:
+        """The columns of the rows that hold hyper-parameters of recipes."""
+        names = {value_column(name) for method in self.methods.values() for name in method.values}
+        return sorted(names & set(self.rows.column_names))
 
     @property
     def shown(self) -> list[str]:
@@ -53,7 +66,7 @@ class Results:
 
     def at(self, fixed: dict[str, Any]) -> pa.Table:
         """Rows of the usual score, calibrated on all held-out samples."""
-        rows = where(self.rows, {"score": PLAIN, **fixed})
+        rows = where(self.rows, {"score": USUAL_SCORE, **fixed})
         most = [where(some, {"held_out": pc.max(some["held_out"]).as_py()}) for _, some in apart(rows, ["data"])]
         return pa.concat_tables(most) if most else rows
 
@@ -63,8 +76,8 @@ class Results:
         for run in self.runs:
             folder = self.root / run.folder
             if (folder / "history.json").is_file():
-                point = title({name: getattr(run, name) for name in POINT})
-                points.setdefault(point, {}).setdefault(run.method, {})[run.seed] = folder
+                point = point_title({name: getattr(run, name) for name in TRAINING})
+                points.setdefault(point, {}).setdefault(str(run.method), {})[run.seed] = folder
         yield from points.items()
 
     def folders_of_one_seed(self) -> Iterator[tuple[str, dict[str, Path]]]:
@@ -84,10 +97,10 @@ def numbers(rows: pa.Table, column: str) -> list[float]:
     return sorted(x for x in rows[column].unique().to_pylist() if x is not None)
 
 
-def title(point: dict[str, Any]) -> str:
+def point_title(point: dict[str, Any]) -> str:
     """Data, network, and the other given axes."""
-    rest = [f"{name} {value}" for name, value in point.items() if name not in POINT[:2] and value is not None]
-    return ", ".join([*(str(point[name]) for name in POINT[:2] if name in point), *rest])
+    rest = [f"{name} {value}" for name, value in point.items() if name not in TRAINING[:2] and value is not None]
+    return ", ".join([*(str(point[name]) for name in TRAINING[:2] if name in point), *rest])
 
 
 def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[Axes]]:
@@ -95,7 +108,7 @@ def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[A
     from matplotlib.figure import Figure
 
     width, height = (6.0, max(height, 4.5)) if n == 1 else (4.2, height)
-    columns = min(n, COLUMNS)
+    columns = min(n, PANELS_ABREAST)
     lines = ceil(n / columns)
     figure = Figure(figsize=(width * columns, height * lines), layout="constrained")
     axes = list(figure.subplots(lines, columns, squeeze=False).flat)
@@ -108,8 +121,8 @@ def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[A
 def same_looks(panels: Sequence[list[Line]]) -> list[list[Line]]:
     """The lines of each panel in a common order, empty if a panel has none, so that a name looks the same in all."""
     names = list(dict.fromkeys(line.name for lines in panels for line in lines))
-    found = [{line.name: line for line in lines} for lines in panels]
-    return [[lines.get(name, Line(name, (), (), ())) for name in names] for lines in found]
+    by_name = [{line.name: line for line in lines} for lines in panels]
+    return [[lines.get(name, Line(name, (), (), ())) for name in names] for lines in by_name]
 
 
 def one_legend(figure: Figure, axes: Sequence[Axes]) -> Figure:

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from assay._core.lookup import needs
 from assay._core.writing import replacing
-from assay.report.analyses import unfolded
 from assay.report.drawing import _from_folders, _from_rows
 from assay.report.drawing._results import Results
 from assay.study import Run, Study
 
-FIGURES = (
+DRAWINGS = (
     _from_rows.maps,
     _from_rows.uncertainties,
     _from_rows.right_and_wrong,
@@ -46,9 +45,9 @@ def draw_study(
     """
     needs("matplotlib")
     to.mkdir(parents=True, exist_ok=True)
-    results = Results(study, runs, root, unfolded(rows))
+    results = Results(study, runs, root, rows)
     written = []
-    for figures in FIGURES:
+    for figures in DRAWINGS:
         for name, figure in figures(results):
             file = to / f"{re.sub(r'[^A-Za-z0-9_.=]+', '-', name)}.{form}"
             with replacing(file) as stream:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.report.figures._style import look, metric_axis, plain
+from assay.report.figures._style import look, metric_axis, two_spines
 from assay.report.statistics import Line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def curves(lines: Sequence[Line], ax: Axes, *, over: str, metric: str) -> Axes:
     ax.set_xlabel(over)
     metric_axis(ax, "y", metric)
     ax.legend(frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)
 
 
 def epochs(lines: Sequence[Line], ax: Axes, *, metric: str) -> Axes:
@@ -42,4 +42,4 @@ def sweep(lines: Sequence[Line], ax: Axes, *, varied: str, metric: str) -> Axes:
     ax.set_xlabel(varied)
     metric_axis(ax, "y", metric)
     ax.legend(frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)

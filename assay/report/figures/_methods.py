@@ -9,8 +9,8 @@ import numpy as np
 
 from assay.metrics import METRICS
 from assay.report.figures._labels import name_points
-from assay.report.figures._style import BLUE, GREY, INK, PALE, look, metric_axis, plain
-from assay.report.statistics import Effect, Method, mean_and_spread
+from assay.report.figures._style import BLUE, GREY, INK, PALE, look, metric_axis, two_spines
+from assay.report.statistics import Effect, MethodPoint, mean_and_spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def calibration_refinement(
-    methods: Sequence[Method], ax: Axes, *, calibration: str = "ece", refinement: str = "auroc"
+    methods: Sequence[MethodPoint], ax: Axes, *, calibration: str = "ece", refinement: str = "auroc"
 ) -> Axes:
     """Calibration against refinement: one point a method, its seeds faint around it, bars of a standard deviation.
 
@@ -32,7 +32,7 @@ def calibration_refinement(
     metric_axis(ax, "x", calibration)
     metric_axis(ax, "y", refinement)
     ax.set_title("↖ better on both axes", loc="left", fontsize="small", color=GREY)
-    return plain(ax)
+    return two_spines(ax)
 
 
 def uncertainty(methods: Sequence[Uncertainty], ax: Axes, *, calibration: str = "ece") -> Axes:
@@ -40,20 +40,20 @@ def uncertainty(methods: Sequence[Uncertainty], ax: Axes, *, calibration: str = 
     _points({method.name: (method.entropy, method.calibration) for method in methods}, ax)
     metric_axis(ax, "x", "mean_entropy")
     metric_axis(ax, "y", calibration)
-    return plain(ax)
+    return two_spines(ax)
 
 
-def dots(found: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
+def dots(methods: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
     """A metric of each method, the first on top: its mean with a bar of a standard deviation, its seeds faint."""
-    place = np.arange(len(found))[::-1]
-    for y, summary in zip(place, found.values(), strict=True):
+    place = np.arange(len(methods))[::-1]
+    for y, summary in zip(place, methods.values(), strict=True):
         ax.plot(summary.values, [y] * summary.n, "o", color=BLUE, ms=4, alpha=0.35, mew=0)
         ax.errorbar(summary.mean, y, xerr=summary.sd, fmt="o", color=INK, ms=6, mec="white", lw=1.4)
-    ax.axvline(next(iter(found.values())).mean, color=GREY, lw=1, ls=":", zorder=0)
-    ax.set_yticks(place, list(found))
-    ax.set_ylim(-0.6, len(found) - 0.4)
+    ax.axvline(next(iter(methods.values())).mean, color=GREY, lw=1, ls=":", zorder=0)
+    ax.set_yticks(place, list(methods))
+    ax.set_ylim(-0.6, len(methods) - 0.4)
     metric_axis(ax, "x", metric)
-    return plain(ax)
+    return two_spines(ax)
 
 
 def effects(found: Sequence[Effect], ax: Axes) -> Axes:
@@ -67,7 +67,7 @@ def effects(found: Sequence[Effect], ax: Axes) -> Axes:
         ax.plot([effect.size], [y], "o", color=INK, mfc=INK if clear else "white", ms=6)
     ax.set_yticks(place, [effect.name for effect in found])
     ax.set(xlabel="Cohen's d", ylim=(-0.6, len(found) - 0.4))
-    return plain(ax)
+    return two_spines(ax)
 
 
 def _points(found: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]], ax: Axes) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.report.figures._style import BLUE, GREY, PALE, VERMILLION, look, per_cent, plain
+from assay.report.figures._style import BLUE, GREY, PALE, VERMILLION, look, per_cent, two_spines
+from assay.report.quantities import named_number
 from assay.report.statistics import Densities, PrecisionRecall, Rates, Selective
 from assay.thresholds import Threshold
 
@@ -36,32 +37,32 @@ def risk_coverage(found: dict[str, Selective], ax: Axes, *, threshold: Threshold
     ax.set_ylim(0, 1.1 * highest or 1.0)
     per_cent(ax, "x", "y")
     ax.legend(frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)
 
 
 def roc(found: dict[str, Rates], ax: Axes) -> Axes:
     """Share of right answers accepted against share of errors accepted, one line a model."""
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)))
     for index, (name, curve) in enumerate(found.items()):
-        style, label = look(index), f"{name}, AUROC {curve.auroc:.1%}"
+        style, label = look(index), f"{name}, {named_number('auroc', curve.auroc)}"
         ax.plot(curve.wrong, curve.right, color=style.color, ls=style.line, lw=1.8, label=label)
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="errors accepted", ylabel="right answers accepted")
     per_cent(ax, "x", "y")
     ax.legend(loc="lower right", frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)
 
 
 def precision_recall(found: dict[str, PrecisionRecall], ax: Axes) -> Axes:
     """Precision against recall of right answers, or of errors, one line a model; dotted lines show chance."""
     for index, (name, curve) in enumerate(found.items()):
-        style, label = look(index), f"{name}, AUPR {curve.average:.1%}"
+        style, label = look(index), f"{name}, {named_number(curve.metric, curve.average)}"
         ax.plot(curve.recall, curve.precision, color=style.color, ls=style.line, lw=1.8, label=label)
         ax.axhline(curve.base, color=style.color, lw=1, ls=":")
     answers = "right answers" if next(iter(found.values())).positive == "right" else "errors"
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel=f"recall of {answers}", ylabel="precision")
     per_cent(ax, "x", "y")
     ax.legend(loc="best", frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)
 
 
 def densities(found: Densities, ax: Axes) -> Axes:
@@ -75,4 +76,4 @@ def densities(found: Densities, ax: Axes) -> Axes:
     ax.set(xlim=(found.edges[0], found.edges[-1]), xlabel="confidence", ylabel="share of all samples")
     ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{abs(y):.0%}"))
     ax.legend(loc="upper left", frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)

@@ -8,7 +8,8 @@ import numpy as np
 
 from assay import metrics
 from assay._core.arrays import Floats
-from assay.report.figures._style import BLUE, GREY, INK, PALE, VERMILLION, per_cent, plain
+from assay.report.figures._style import BLUE, GREY, INK, PALE, VERMILLION, per_cent, two_spines
+from assay.report.quantities import named_number, number
 from assay.report.statistics import FEW, Classwise, Reliability, SmoothReliability
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def reliability(found: Reliability, ax: Axes) -> Axes:
         )
     _square(ax)
     _histogram(ax, middle, width, bins.weight[some])
-    _legend(ax, f"ECE {metrics.ece(bins):.1%}, n = {bins.count.sum():,.0f}")
+    _legend(ax, f"{named_number('ece', metrics.ece(bins))}, n = {bins.count.sum():,.0f}")
     return ax
 
 
@@ -77,13 +78,14 @@ def classwise(found: Classwise, ax: Axes) -> Axes:
         ("v", BLUE, "expected too rarely", found.excess[order] <= 0),
     ):
         ax.plot(place[rows], found.ece[order][rows], marker, color=color, ms=5, label=name)
-    ax.axhline(found.ece.mean(), color=GREY, ls="--", lw=1, label=f"mean {found.ece.mean():.2%}")
+    mean = float(found.ece.mean())
+    ax.axhline(mean, color=GREY, ls="--", lw=1, label=f"mean {number('classwise_ece', mean)}")
     if len(order) <= 30:
         ax.set_xticks(place, [str(label) for label in order])
     ax.set(xlabel="class, worst first", ylabel="ECE against the rest", ylim=(0, None))
     per_cent(ax, "y")
     ax.legend(frameon=False, fontsize="small")
-    return plain(ax)
+    return two_spines(ax)
 
 
 def _tints(depth: Floats) -> list[tuple[float, float, float]]:
@@ -103,7 +105,7 @@ def _square(ax: Axes) -> None:
     ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence", ylabel="accuracy")
     per_cent(ax, "x", "y")
-    plain(ax)
+    two_spines(ax)
 
 
 def _histogram(ax: Axes, middle: Floats, width: Floats, weight: Floats) -> None:

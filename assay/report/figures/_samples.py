@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.report.figures._ranking import densities
-from assay.report.figures._style import look, per_cent, plain
+from assay.report.figures._style import look, per_cent, two_spines
+from assay.report.quantities import named_number
 from assay.report.statistics import FEW
 
 if TYPE_CHECKING:
@@ -34,11 +35,12 @@ def histograms(found: Sequence[Histogram], ax: Axes, *, of: str) -> Axes:
     per_cent(ax, "y")
     few = ", ".join(f"{each.name} ({each.n})" for each in found if each not in many)
     ax.legend(frameon=False, fontsize="small", title=f"under {FEW}: {few}" if few else None, title_fontsize="small")
-    return plain(ax)
+    return two_spines(ax)
 
 
 def scenario(found: Scenario, ax: Axes) -> Axes:
     """The densities of a constructed classifier, titled with its ECE and AUROC."""
     densities(found.densities, ax)
-    ax.set_title(f"{found.name}\nECE {found.ece:.2f}, AUROC {found.auroc:.1%}", loc="left", fontsize="medium")
+    numbers = f"{named_number('ece', found.ece)}, {named_number('auroc', found.auroc)}"
+    ax.set_title(f"{found.name}\n{numbers}", loc="left", fontsize="medium")
     return ax

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from assay.metrics import METRICS
-from assay.report.terminal import ARROWS
+from assay.report.quantities import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,25 +15,12 @@ LineStyle = Literal["-", "--", "-.", ":"]
 
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
 INK, GREY, PALE = "#222222", "#7F7F7F", "#D9D9D9"
-EXCESS = "ece_excess"  # ECE minus its noise floor
-SHARES = (EXCESS, "optimal_ece", "true_class", "true_class_correct", "true_class_wrong")  # figures in per cent
-NAMES = {
-    EXCESS: "ECE above its noise floor",
-    "optimal_ece": "ECE at the best temperature",
-    "nll_correct": "NLL of right answers",
-    "nll_wrong": "NLL of wrong answers",
-    "entropy_correct": "entropy of right answers",
-    "entropy_wrong": "entropy of wrong answers",
-    "true_class": "probability of the true class",
-    "true_class_correct": "p(true class) of right answers",
-    "true_class_wrong": "p(true class) of wrong answers",
-    "weight_norm": "weight norm of the last layer",
-    **{key: metric.title for key, metric in METRICS.items()},
-}
 
 
 @dataclass(frozen=True)
 class Look:
+    """Color, line and marker of one member of a family."""
+
     color: str
     line: LineStyle
     marker: str
@@ -57,7 +43,7 @@ def look(index: int) -> Look:
     return Look(LOOKS[place].color, LOOKS[(place + turn) % len(LOOKS)].line, LOOKS[(place + turn) % len(LOOKS)].marker)
 
 
-def plain(ax: Axes) -> Axes:
+def two_spines(ax: Axes) -> Axes:
     """Two spines instead of four."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -76,11 +62,8 @@ def _ticks(ax: Axes, which: Which, factor: float, sign: str) -> None:
 
 
 def metric_axis(ax: Axes, which: Which, key: str) -> None:
-    """Label and ticks of a metric or of another figure."""
-    arrow = ARROWS[METRICS[key].better].strip() if key in METRICS else ""
-    label = f"{NAMES.get(key, key.replace('_', ' '))} {arrow}".strip()
-    ax.set(**{f"{which}label": label})
-    if key in SHARES:
-        per_cent(ax, which)
-    elif key in METRICS and METRICS[key].unit.sign:
-        _ticks(ax, which, METRICS[key].unit.factor, METRICS[key].unit.sign)
+    """Label and ticks of a metric or of another quantity."""
+    shown = quantity(key)
+    ax.set(**{f"{which}label": shown.label})
+    if shown.unit.sign:
+        _ticks(ax, which, shown.unit.factor, shown.unit.sign)

@@ -12,6 +12,7 @@ from assay.predictions import Predictions
 from assay.report import statistics
 from assay.report.page._mistakes import answers
 from assay.report.page._thresholds import written
+from assay.report.quantities import named_number
 from assay.thresholds import Threshold, risk_bound
 
 Content = dict[str, object]
@@ -47,13 +48,18 @@ def separation(r: Ranking) -> Content:
     roc = statistics.rates(r)
     found = (statistics.precision_of_right(r), statistics.precision_of_wrong(r))
     return {
-        "rates": {"auroc": roc.auroc} | _thinned({"wrong": roc.wrong, "right": roc.right}),
+        "rates": {"auroc": roc.auroc, "label": named_number("auroc", roc.auroc)}
+        | _thinned({"wrong": roc.wrong, "right": roc.right}),
         "precision": [
-            {"positive": curve.positive, "average": curve.average, "base": curve.base}
+            {"positive": curve.positive, "average": curve.average, "base": curve.base, "label": _average(curve)}
             | _thinned({"recall": curve.recall, "precision": curve.precision})
             for curve in found
         ],
     }
+
+
+def _average(curve: statistics.PrecisionRecall) -> str:
+    return f"{curve.positive}, {named_number(curve.metric, curve.average)}"
 
 
 def decisions(t: Tables, promises: list[Threshold]) -> Content:
@@ -83,7 +89,7 @@ def _confusion(t: Tables, rows: Labels) -> Content | None:
     if not isinstance(p, Predictions) or k > MOST_CLASSES:
         return None
     step = np.searchsorted(-t.ranking.score[rows - 1], -t.outcomes.confidence)
-    cell = step * k * k + p.labels * k + answers(p)
+    cell = step * k * k + p.labels * k + answers(p, t.outcomes)
     added = np.bincount(cell, minlength=len(rows) * k * k).reshape(len(rows), k * k)
     steps = [np.stack([np.flatnonzero(counts), counts[counts > 0]], 1).ravel().tolist() for counts in added]
     return {"k": k, "steps": steps}

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay._core.arrays import Labels
+from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 
 MOST = 50
 
 
-def answers(predictions: Predictions) -> Labels:
-    """The predicted class of each row; of tied classes the first."""
-    first: Labels = predictions.values.argmax(1)
-    return first
+def answers(predictions: Predictions, outcomes: Outcomes) -> Labels:
+    """The predicted class of each row; only the rows of wrong answers are read."""
+    wrong = np.flatnonzero(~outcomes.correct)
+    given = predictions.labels.copy()
+    given[wrong] = predictions.values[wrong].argmax(1)
+    return given
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,11 @@ class Mistake:
     group: str | None
 
 
-def mistakes(predictions: Predictions | Outcomes, outcomes: Outcomes) -> list[Mistake]:
-    """The most confident wrong answers, the worst first."""
-    wrong = np.flatnonzero(~outcomes.correct)
-    worst = wrong[np.argsort(-outcomes.confidence[wrong], kind="stable")[:MOST]]
-    given = answers(predictions[worst]) if isinstance(predictions, Predictions) and len(worst) else None
+def mistakes(t: Tables) -> list[Mistake]:
+    """The most confident wrong answers, the worst first; of equals the first in the file."""
+    predictions, outcomes = t.source, t.outcomes
+    worst = _worst(outcomes)
+    given = predictions.values[worst].argmax(1) if isinstance(predictions, Predictions) else None
 
     def mistake(place: int, row: int) -> Mistake:
         return Mistake(
@@ -45,3 +48,13 @@ def mistakes(predictions: Predictions | Outcomes, outcomes: Outcomes) -> list[Mi
         )
 
     return [mistake(place, row) for place, row in enumerate(worst.tolist())]
+
+
+def _worst(outcomes: Outcomes) -> Labels:
+    """Rows of the most confident wrong answers; only those are sorted that may be among them."""
+    wrong = np.flatnonzero(~outcomes.correct)
+    confidence = outcomes.confidence[wrong]
+    if len(wrong) > MOST:
+        high = confidence >= np.partition(confidence, -MOST)[-MOST]
+        wrong, confidence = wrong[high], confidence[high]
+    return wrong[np.argsort(-confidence, kind="stable")[:MOST]]

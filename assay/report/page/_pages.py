@@ -17,15 +17,15 @@ from assay.auditing import Audit
 from assay.comparing import Comparison
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
-from assay.report.jsons import plain
+from assay.report.jsons import jsonable
 from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
 
 if TYPE_CHECKING:
-    from assay.study import Run, Study, Table
+    from assay.study import Run, Study, StudyTable
 
-HERE = files("assay.report.page")
+TEMPLATES = files("assay.report.page")
 SCRIPTS = ("table.js", "charts.js", "page.js")  # of every page
 OF = {"audit": ("audit.js",), "compare": ("compare.js",), "study": ("study_charts.js", "study.js")}
 # Nothing inside a script element may look like its end, whatever names and groups contain.
@@ -57,7 +57,7 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
 
 
-def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Table], file: Path) -> None:
+def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[StudyTable], file: Path) -> None:
     """Write the results of a study as one page; `tables` are made from the rows of its runs under `root`.
 
     Links to the runs are relative to the page, so that both can be moved together.
@@ -78,19 +78,20 @@ def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Cont
         "metrics": asdict(_tables.metrics(audit)),
         "promises": asdict(_tables.promises(promises, r)),
         "groups": asdict(_tables.groups(audit)) if audit.groups else None,
-        "mistakes": asdict(_tables.mistakes(mistakes(t.source, t.outcomes))),
+        "mistakes": asdict(_tables.mistakes_table(mistakes(t))),
         "decisions": decisions(t, promises),
     }
     return shown | curves(t) | positive(t) | separation(r)
 
 
 def _write(file: Path, title: str, kind: str, content: Content) -> None:
+    data = json.dumps(jsonable(content), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     page = Template(_text("page.html")).substitute(
         title=escape(title),
         version=__version__,
         style=_text("page.css"),
         body=_text(f"{kind}.html"),
-        data=json.dumps(plain(content), separators=(",", ":"), allow_nan=False, ensure_ascii=False).translate(HARMLESS),
+        data=data.translate(HARMLESS),
         plotly=_text("plotly-basic.min.js"),
         script="\n".join(_text(name) for name in (*SCRIPTS, *OF[kind])),
     )
@@ -99,4 +100,4 @@ def _write(file: Path, title: str, kind: str, content: Content) -> None:
 
 
 def _text(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+    return (TEMPLATES / name).read_text(encoding="utf-8")

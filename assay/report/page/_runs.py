@@ -13,8 +13,8 @@ from assay.report.page._content import Content
 from assay.study import Run, Study, failure, state, why
 
 STATES = ("done", "failed", "begun", "waiting")
-AXES = ("data", "network", "method", "n_train", "learning_rate", "weight_decay")
-ALWAYS = ("data", "network", "method")  # shown even if they do not vary
+TRAINING_AXES = ("data", "network", "method", "n_train", "learning_rate", "weight_decay")
+MAIN_AXES = ("data", "network", "method")  # shown even if they do not vary
 AUDIT = "audit.html"
 LOGS = 50  # failures whose log is on the page
 LONGEST = 400  # characters of a line of a log
@@ -43,10 +43,12 @@ def progress(found: Sequence[FoundRun]) -> str:
 
 def table(found: Sequence[FoundRun], page: Path) -> Content:
     """One row for each method at each point, its seeds as links."""
-    axes = [name for name in AXES if name in ALWAYS or len({getattr(each.run, name) for each in found}) > 1]
+    axes = [
+        name for name in TRAINING_AXES if name in MAIN_AXES or len({_on_axis(each.run, name) for each in found}) > 1
+    ]
     groups: dict[tuple[object, ...], list[FoundRun]] = {}
     for each in found:
-        groups.setdefault(tuple(getattr(each.run, name) for name in axes), []).append(each)
+        groups.setdefault(tuple(_on_axis(each.run, name) for name in axes), []).append(each)
     audited = any((each.folder / AUDIT).is_file() for each in found)
 
     def row(point: tuple[object, ...], seeds: list[FoundRun]) -> list[Content]:
@@ -60,6 +62,11 @@ def table(found: Sequence[FoundRun], page: Path) -> Content:
 
     columns = [*axes, "state", "folder of seed", *(["audit of seed"] if audited else [])]
     return {"columns": columns, "rows": [row(*group) for group in groups.items()], "first": 20}
+
+
+def _on_axis(run: Run, axis: str) -> object:
+    value = getattr(run, axis)
+    return str(value) if axis == "method" else value
 
 
 def failures(found: Sequence[FoundRun], page: Path) -> list[Content]:

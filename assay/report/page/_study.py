@@ -10,17 +10,18 @@ import numpy as np
 from assay.metrics import METRICS
 from assay.report.page import _epochs, _runs
 from assay.report.page._content import Content, short
-from assay.report.page._runs import AXES, FoundRun
+from assay.report.page._runs import TRAINING_AXES, FoundRun
 from assay.report.page._verdict import TITLES, Best, as_trained, best, by_axis, overall, same, words
-from assay.report.tables import MARKS, heading, legend, number, printed, title, unit
-from assay.study import Cell, Line, Run, Study, Table, better
+from assay.report.quantities import heading, quantity
+from assay.report.tables import cell_text, legend, table_title
+from assay.study import Run, Study, StudyCell, StudyLine, StudyTable, better
 
-SHOWN = 40  # lines of a table that are shown at once
+LINES_SHOWN = 40  # lines of a table that are shown at once
 ON_MAP = ("calibration", "refinement")
 TONES = {"better": "good", "worse": "bad", "": ""}
 
 
-def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[Table], page: Path) -> Content:
+def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[StudyTable], page: Path) -> Content:
     """The data that `study.js` shows."""
     found = _runs.find_runs(study, runs, root)
     filled = [table for table in tables if table.lines]
@@ -34,21 +35,21 @@ def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[Ta
         "progress": _runs.progress(found),
         "verdict": overall(filled) if len(filled) > 1 else [sentence for table in filled for sentence in words(table)],
         "assumed": study.assumed,
-        "methods": list(dict.fromkeys(run.method for run in runs)),
+        "methods": list(dict.fromkeys(str(run.method) for run in runs)),
         "metrics": [_metric(metric) for metric in study.metrics],
         "views": [_view(table, study.metrics, points.index(_point(table))) for table in filled],
         "overview": _overview(filled) if len(filled) > 1 else None,
         "figures": [{"key": figure, "title": _epochs.title(figure)} for figure in room.figures],
         "left_out": room.left_out,
-        "curves": [_epochs.curves(folders, room) for folders in by_method],
+        "curves": [_epochs.epoch_curves(folders, room) for folders in by_method],
         "runs": _runs.table(found, page),
         "failures": _runs.failures(found, page),
     }
 
 
-def _point(table: Table) -> tuple[tuple[str, object], ...]:
+def _point(table: StudyTable) -> tuple[tuple[str, object], ...]:
     """The point of a table on the axes of training, without split and score."""
-    return tuple((name, value) for name, value in table.point.items() if name in AXES)
+    return tuple((name, value) for name, value in table.point.items() if name in TRAINING_AXES)
 
 
 def _by_method(found: Sequence[FoundRun], point: tuple[tuple[str, object], ...]) -> dict[str, list[Path]]:
@@ -56,44 +57,45 @@ def _by_method(found: Sequence[FoundRun], point: tuple[tuple[str, object], ...])
     folders: dict[str, list[Path]] = {}
     for each in found:
         if all(getattr(each.run, name) == value for name, value in point):
-            folders.setdefault(each.run.method, []).append(each.folder)
+            folders.setdefault(str(each.run.method), []).append(each.folder)
     return folders
 
 
-def _view(table: Table, metrics: Sequence[str], curves: int) -> Content:
+def _view(table: StudyTable, metrics: Sequence[str], curves: int) -> Content:
     return {
-        "title": title(table),
+        "title": table_title(table),
         "verdict": words(table),
         "tiles": _tiles(table),
         "legend": legend(table) + _sources(table),
         "lines": [_line(line, metrics) for line in table.lines],
-        "first": SHOWN,
+        "first": LINES_SHOWN,
         "curves": curves,
     }
 
 
-def _line(line: Line, metrics: Sequence[str]) -> Content:
+def _line(line: StudyLine, metrics: Sequence[str]) -> Content:
     """A cell for each metric of the study: the scripts find a cell by the index of its metric."""
     cells = [_cell(metric, line.cells[metric]) if metric in line.cells else {"text": "–"} for metric in metrics]
     return {"method": line.method, "calibrator": line.calibrator, "cells": cells}
 
 
-def _cell(metric: str, cell: Cell) -> Content:
+def _cell(metric: str, cell: StudyCell) -> Content:
     """A cell as in the other tables, with the seeds that the map shows. Empty fields are left out to save space."""
-    values = unit(metric).factor * np.array([cell.summary.mean, *cell.summary.values])
+    text = cell_text(metric, cell)
+    values = quantity(metric).unit.factor * np.array([cell.summary.mean, *cell.summary.values])
     [mean] = short(values[:1], 6)
     on_map = metric in METRICS and METRICS[metric].axis in ON_MAP and np.isfinite(values).all()
     shown: Content = {
-        "text": f"{number(metric, cell)} {MARKS[cell.word]}".strip(),
+        "text": f"{text.number} {text.mark}".strip(),
         "value": mean,
-        "under": printed(metric, cell),
+        "under": text.paper,
         "tone": f"{TONES[cell.word]}{' best' if cell.best else ''}".strip(),
         "seeds": short(values[1:], 4) if on_map else None,
     }
     return {name: value for name, value in shown.items() if value not in ("", None)}
 
 
-def _sources(table: Table) -> str:
+def _sources(table: StudyTable) -> str:
     """The papers whose figures are beside ours."""
     there = [cell.published for line in table.lines for cell in line.cells.values() if cell.published]
     found = ", ".join(dict.fromkeys(f"{figure.paper} table {figure.table}" for figure in there))
@@ -105,7 +107,7 @@ def _metric(metric: str) -> Content:
     return {"key": metric, "title": heading(metric), "axis": axis, "better": better(metric)}
 
 
-def _tiles(table: Table) -> list[Content]:
+def _tiles(table: StudyTable) -> list[Content]:
     trained, several = as_trained(table), len(as_trained(table)) < len(table.lines)
     found = {"most accurate": best(table, trained, "accuracy")}
     found |= {TITLES[axis]: one for axis, one in by_axis(table, trained).items()}
@@ -122,17 +124,17 @@ def _tile(name: str, one: Best) -> Content:
     }
 
 
-def _overview(tables: Sequence[Table]) -> Content:
+def _overview(tables: Sequence[StudyTable]) -> Content:
     """One row a table: the best method on each axis, as trained."""
 
     def cell(one: Best | None) -> Content:
         return {"text": "–"} if one is None else {"text": one.name, "value": one.name, "under": one.figure}
 
-    def row(table: Table) -> list[Content]:
+    def row(table: StudyTable) -> list[Content]:
         found = by_axis(table, as_trained(table))
         both = "–" if len(found) < len(TITLES) else "yes" if same(found) else "no"
         return [
-            {"text": title(table), "value": title(table)},
+            {"text": table_title(table), "value": table_title(table)},
             *(cell(found.get(axis)) for axis in TITLES),
             {"text": both},
         ]

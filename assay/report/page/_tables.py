@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison
-from assay.metrics import COMPARED, METRICS, Ranking
+from assay.metrics import COMPARED, Ranking
 from assay.metrics.inference import Interval
 from assay.report.page._mistakes import Mistake
 from assay.report.page._thresholds import written
-from assay.report.terminal import ARROWS, AXES, IN_GROUPS, number, share, span
+from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
 from assay.thresholds import Threshold, choose_threshold, spelled
 
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)  # of the promises; the first is also said in words
-FIRST = 10  # rows of a long table that are shown at once
+ROWS_FIRST = 10  # rows of a long table that are shown at once
+ON_TILES = ("accuracy", "ece", "ece_positive", "auroc")
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ def metrics(audit: Audit) -> PageTable:
 
 def models(audits: dict[str, Audit]) -> PageTable:
     """One row a model."""
-    return _abreast("model", audits, ("accuracy", "nll", "ece", "auroc", "aurc", "e_aurc"))
+    return _abreast("model", audits, (*BRIEF, "nll", "e_aurc"))
 
 
 def groups(audit: Audit) -> PageTable:
     """One row a group, with the metrics that are significantly worse than in the rest."""
-    table = _abreast("group", audit.groups, IN_GROUPS)
+    table = _abreast("group", audit.groups, BRIEF)
     worse = {name: [f for f in audit.findings if f.group == name] for name in audit.groups}
 
     def finding(name: str) -> Field:
@@ -66,7 +67,7 @@ def groups(audit: Audit) -> PageTable:
         return Field(text, len(worse[name]) or None, tone="bad" if text else "")
 
     rows = tuple((*row, finding(name)) for row, name in zip(table.rows, audit.groups, strict=True))
-    return PageTable((*table.columns, "worse than the rest"), rows, 2 * FIRST)
+    return PageTable((*table.columns, "worse than the rest"), rows, 2 * ROWS_FIRST)
 
 
 def promised(r: Ranking) -> list[Threshold]:
@@ -101,21 +102,14 @@ def promise_in_words(t: Threshold, r: Ranking) -> str:
 
 def tiles(audit: Audit, promise: Threshold) -> list[dict[str, str]]:
     """The few most important numbers."""
-    titles = {
-        "accuracy": "accuracy",
-        "ece": "calibration error (ECE)",
-        "ece_positive": "calibration error of class 1 (ECE)",
-        "auroc": "ranking of errors (AUROC)",
-    }
-    found = [
-        {"title": title, **_measured(key, audit[key])} for key, title in titles.items() if key in audit.measurements
-    ]
+    keys = [key for key in ON_TILES if key in audit.measurements]
+    measured = [{"title": quantity(key).title, **_measured(key, audit[key])} for key in keys]
     limit = f"inputs at ≤ {100 * promise.guaranteed_risk:.3g}% errors"
     text, under = ("none", "nothing can be promised") if not promise.accepted else (share(promise.coverage), "promised")
-    return [*found, {"title": limit, "text": text, "under": f"{under} at 95 % confidence"}]
+    return [*measured, {"title": limit, "text": text, "under": f"{under} at 95 % confidence"}]
 
 
-def mistakes(found: Iterable[Mistake]) -> PageTable:
+def mistakes_table(listed: Iterable[Mistake]) -> PageTable:
     """The most confident wrong answers."""
 
     def label(name: int | str | None) -> Field:
@@ -127,11 +121,11 @@ def mistakes(found: Iterable[Mistake]) -> PageTable:
             Field(spelled(m.confidence), m.confidence),
             *map(label, (m.answer, m.true, m.group)),
         )
-        for m in found
+        for m in listed
     )
     columns = ("sample", "confidence", "answer", "true", "group")
     known = [i for i in range(len(columns)) if any(row[i].text for row in rows)]
-    return PageTable(tuple(columns[i] for i in known), tuple(tuple(row[i] for i in known) for row in rows), FIRST)
+    return PageTable(tuple(columns[i] for i in known), tuple(tuple(row[i] for i in known) for row in rows), ROWS_FIRST)
 
 
 def differences(comparison: Comparison) -> PageTable:
@@ -151,7 +145,7 @@ def differences(comparison: Comparison) -> PageTable:
 
 def _by_axis(measured: Iterable[str]) -> list[str]:
     """The headline metrics axis by axis, then the others likewise."""
-    keys = [key for axis in AXES for key, metric in COMPARED.items() if key in measured and metric.axis == axis]
+    keys = [key for axis in SHOWN_AXES for key, metric in COMPARED.items() if key in measured and metric.axis == axis]
     return sorted(keys, key=lambda key: not COMPARED[key].headline)
 
 
@@ -169,7 +163,7 @@ def _abreast(what: str, audits: dict[str, Audit], wanted: Iterable[str]) -> Page
         )
         for name, audit in audits.items()
     )
-    return PageTable((what, "samples", *(f"{key} {ARROWS[METRICS[key].better]}" for key in keys)), rows, 2 * FIRST)
+    return PageTable((what, "samples", *map(with_arrow, keys)), rows, 2 * ROWS_FIRST)
 
 
 def _measured(key: str, m: Measurement) -> dict[str, str]:
@@ -178,7 +172,7 @@ def _measured(key: str, m: Measurement) -> dict[str, str]:
 
 
 def _metric(key: str) -> Field:
-    return Field(f"{key} {ARROWS[COMPARED[key].better]}".strip(), key)
+    return Field(with_arrow(key), key)
 
 
 def _about(key: str) -> tuple[Field, Field]:

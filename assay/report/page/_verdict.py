@@ -9,10 +9,10 @@ from functools import cached_property
 from math import isnan
 
 from assay.metrics import METRICS
-from assay.report.tables import number, unit
-from assay.study import UNCHANGED, Line, Table, better, competes
+from assay.report.quantities import quantity
+from assay.report.tables import cell_text
+from assay.study import UNCHANGED, StudyLine, StudyTable, better
 
-PREFERRED = {"calibration": ("ece", "ada_ece", "smooth_ece"), "refinement": ("aurc", "e_aurc", "auroc")}
 TITLES = {"calibration": "best calibrated", "refinement": "best at knowing its errors"}
 
 
@@ -21,9 +21,9 @@ class Best:
     """The best line in a metric, and the second best."""
 
     metric: str
-    line: Line
-    next: Line | None
-    table: Table
+    line: StudyLine
+    next: StudyLine | None
+    table: StudyTable
 
     @property
     def name(self) -> str:
@@ -34,9 +34,9 @@ class Best:
     @property
     def figure(self) -> str:
         """ECE 2.13±0.41 %."""
-        sign = unit(self.metric).sign
-        shown = number(self.metric, self.line.cells[self.metric]) + (f" {sign}" if sign else "")
-        return shown if self.metric == "accuracy" else f"{self.metric.upper().replace('_', '-')} {shown}"
+        shown = quantity(self.metric)
+        number = cell_text(self.metric, self.line.cells[self.metric]).number
+        return f"{shown.title} {number} {shown.unit.sign}".strip()
 
     @property
     def lead(self) -> str:
@@ -61,33 +61,32 @@ class Best:
 
 
 def metric_of(axis: str, metrics: Iterable[str]) -> str | None:
-    """The metric that decides an axis: the most used one that a study has."""
-    there = [key for key in metrics if better(key) != "-" and METRICS[key].axis == axis]
-    return next((metric for metric in PREFERRED[axis] if metric in there), next(iter(there), None))
+    """The metric that decides an axis: the first that the table has on that axis."""
+    return next((key for key in metrics if better(key) != "-" and METRICS[key].axis == axis), None)
 
 
-def best(table: Table, lines: Iterable[Line], metric: str | None) -> Best | None:
+def best(table: StudyTable, lines: Iterable[StudyLine], metric: str | None) -> Best | None:
     """The best line in a metric; undefined means and bounds fitted on test do not count."""
     if metric is None:
         return None
-    there = [line for line in lines if metric in line.cells and competes(line.calibrator)]
+    there = [line for line in lines if metric in line.cells and line.competes]
     there = [line for line in there if not isnan(line.cells[metric].summary.mean)]
     there.sort(key=lambda line: line.cells[metric].summary.mean, reverse=better(metric) == "higher")
     return Best(metric, there[0], there[1] if len(there) > 1 else None, table) if there else None
 
 
-def as_trained(table: Table) -> list[Line]:
+def as_trained(table: StudyTable) -> list[StudyLine]:
     """The lines with the first calibrator: none, unless the study has no lines without a calibrator."""
     return [line for line in table.lines if line.calibrator == table.lines[0].calibrator]
 
 
-def by_axis(table: Table, lines: Sequence[Line]) -> dict[str, Best]:
+def by_axis(table: StudyTable, lines: Sequence[StudyLine]) -> dict[str, Best]:
     """The best line on each axis that the table has a metric of."""
     found = {axis: best(table, lines, metric_of(axis, table.metrics)) for axis in TITLES}
     return {axis: one for axis, one in found.items() if one is not None}
 
 
-def words(table: Table) -> list[str]:
+def words(table: StudyTable) -> list[str]:
     """The verdict of one table: as trained, then with the calibrators."""
     first, trained = table.lines[0].calibrator, as_trained(table)
     several = len(trained) < len(table.lines)
@@ -96,7 +95,7 @@ def words(table: Table) -> list[str]:
     return [*found, _sentence("With any calibrator, ", by_axis(table, table.lines))] if several else found
 
 
-def overall(tables: Sequence[Table]) -> list[str]:
+def overall(tables: Sequence[StudyTable]) -> list[str]:
     """The verdict of several tables: how often each method is best, as trained."""
     found = [by_axis(table, as_trained(table)) for table in tables]
     counts = {axis: Counter(one[axis].line.method for one in found if axis in one) for axis in TITLES}

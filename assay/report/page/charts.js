@@ -145,22 +145,22 @@ function roundTicks(low, high) {
 }
 
 function rocChart(place, model) {
-  const { wrong, right, auroc } = model.rates;
+  const { wrong, right, label } = model.rates;
   const hovertemplate = "%{y:.1%} of right answers<br>%{x:.1%} of errors<extra></extra>";
   const curve = { ...line(wrong, right, "blue", { width: 2.5 }), hovertemplate };
   return draw(place, `ROC of right against wrong answers of ${model.name}`, [diagonal(), curve], {
-    showlegend: false, annotations: [corner(auroc === null ? "AUROC is undefined" : `AUROC ${percent(auroc, 2)}`)],
+    showlegend: false, annotations: [corner(label)],
     xaxis: share("errors accepted", [0, 1]), yaxis: share("right answers accepted", [0, 1.02]),
   });
 }
 
 // Of right answers, and of wrong ones.
 function precisionChart(place, model) {
-  const traces = model.precision.flatMap(({ positive, recall, precision, average, base }, i) => {
-    const tone = SERIES[i], name = `${positive}, on average ${average === null ? "undefined" : percent(average)}`;
+  const traces = model.precision.flatMap(({ positive, recall, precision, label, base }, i) => {
+    const tone = SERIES[i];
     const hovertemplate = `%{x:.1%} of ${positive} answers found<br>%{y:.1%} of those taken<extra></extra>`;
     const chance = line([0, 1], [base, base], tone, { dash: "dash", width: 1 });
-    const curve = { ...line(recall, precision, tone, { width: 2.5 }), name, hovertemplate };
+    const curve = { ...line(recall, precision, tone, { width: 2.5 }), name: label, hovertemplate };
     return [{ ...chance, hoverinfo: "skip", showlegend: false }, curve];
   });
   return draw(place, `Precision against recall of ${model.name}`, traces, {
