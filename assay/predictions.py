@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,7 +47,7 @@ class Predictions:
         """From logits [n, k], k >= 2, all finite; labels are class indices."""
         z = arrays.floats(logits, name="logits", ndim=2)
         _two_classes(z, "logits", "from_binary_logits")
-        if not _finite(z):
+        if not loops.all_finite(z):
             arrays.refuse(z, ~np.isfinite(z), "logit is {}")
         return Predictions(z, *_columns(z, labels, False, ids, group, features))
 
@@ -236,14 +235,6 @@ def _pick(sample: Sample, rows: Rows) -> Sample:
 
 def _join(a: Array | None, b: Array | None) -> Array | None:
     return None if a is None or b is None else np.concatenate([a, b])
-
-
-def _finite(z: Array) -> bool:
-    """Whether all values are finite. A sum is infinite or nan if any term is, and is cheaper than a test of each."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if z.itemsize >= 4:
-            return isfinite(z.sum())
-        return all(isfinite(z[rows].sum(dtype=np.float32)) for rows in arrays.row_chunks(*z.shape))
 
 
 def _half(given: object, p: Array) -> bool:

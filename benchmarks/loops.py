@@ -49,7 +49,7 @@ def pairs(n: int, k: int, m: float) -> dict[str, tuple[Callable[[], object], Cal
         ),
         "moments": both("moments", logits, labels, 0.5),
         "confidence": (lambda: loops.confidence_at(logits, 0.5, at), lambda: plain.confidence(logits, 0.5, at)),
-        "runs": both("runs", negated, errors),
+        "runs": (lambda: loops.runs(negated.copy(), errors), lambda: plain.runs(negated.copy(), errors)),
         "spread": both("spread", r.score, r.kept, r.wrong),
         "width_bins": both("width_bins", outcomes.confidence, outcomes.correct, upper),
         "majorant": both("majorant", r.kept, r.right),

@@ -203,8 +203,9 @@ typedef struct {
 #define NAME(x) x##_double
 #include "rows.h"
 
-/* A ranking from n negated scores in ascending order, and the m among them that were errors: the distinct scores, how
- * many samples have at least each, and how many errors; `kept` and `wrong` begin with 0. Returns how many are distinct.
+/* A ranking from n negated scores in ascending order, and the m among them that were errors: the distinct scores, which
+ * may take the place of the negated ones, how many samples have at least each, and how many errors; `kept` and `wrong`
+ * begin with 0. Returns how many are distinct.
  */
 int64_t assay_runs(const double *values, int64_t n, const double *errors, int64_t m, double *score, double *kept,
                    double *wrong)

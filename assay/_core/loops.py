@@ -124,6 +124,19 @@ def reduce(values: Array, labels: Labels, *, normalized: bool, sums: ClassSums |
     return columns, correct
 
 
+def all_finite(values: Array) -> bool:
+    """Whether all values are finite. A sum is infinite or nan if any term is, and is cheaper than a test of each."""
+    n, k = values.shape
+    found: list[bool] = []
+
+    def part(rows: slice, _: None) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found.append(bool(np.isfinite(values[rows].sum(dtype=single(values[:0]).dtype))))
+
+    _in_parts(n, k, part, None, 0)
+    return all(found)
+
+
 def moments(logits: Array, labels: Labels, b: float) -> Floats:
     """Of softmax(b z): the mean NLL and its first three derivatives by b, [4]."""
     (n, k), labels = logits.shape, _matching(logits, labels)
@@ -243,13 +256,14 @@ def _columns(length: int, *columns: Floats) -> list[Any]:
 
 
 def runs(negated: Floats, errors: Floats) -> tuple[Floats, Floats, Floats]:
-    """A ranking's three columns from ascending negated scores, and those of them that were errors."""
+    """A ranking's three columns from ascending negated scores, whose memory is reused, and those that were errors."""
     if not AVAILABLE:
         return plain.runs(negated, errors)
     n, m = len(negated), len(errors)
-    score, kept, wrong = np.empty(n), np.empty(n + 1), np.empty(n + 1)
-    t = _c.assay_runs(*_columns(n, negated), n, *_columns(m, errors), m, _at(score), _at(kept), _at(wrong))
-    return score[:t], kept[: t + 1], wrong[: t + 1]
+    kept, wrong = np.empty(n + 1), np.empty(n + 1)
+    [address] = _columns(n, negated)
+    t = _c.assay_runs(address, n, *_columns(m, errors), m, address, _at(kept), _at(wrong))
+    return negated[:t], kept[: t + 1], wrong[: t + 1]
 
 
 def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:

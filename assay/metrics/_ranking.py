@@ -80,12 +80,12 @@ class Ranking:
         """Right answers at each score, [t]."""
         return self._spread.hits
 
-    @cached_property
+    @property
     def precision(self) -> Floats:
         """Accuracy of the `kept` samples at each threshold, [t]; one minus the selective risk."""
         return self.right[1:] / self.kept[1:]
 
-    @cached_property
+    @property
     def claims(self) -> Floats:
         """Sum of the confidence at each score, [t]."""
         return self.score * self.size
