@@ -628,3 +628,9 @@ def test_auto_leaves_calibrated_predictions_alone_and_takes_the_simplest_that_se
     assert isinstance(auto(shifted), maps.Affine)
     bare = sampled(4000, 4, 3.0).outcomes()
     assert isinstance(auto(Outcomes.from_scores(bare.confidence, bare.correct)), maps.Logistic)
+
+
+def test_a_uniform_mixture_does_not_keep_the_label():
+    fit = temperature(sampled(100, 3, 1.0)).fit
+    assert maps.Ensemble(fit, 1.0, np.array([0.5, 0.0, 0.5]), 3).keeps_label
+    assert not maps.Ensemble(fit, 1.0, np.array([0.0, 0.0, 1.0]), 3).keeps_label
