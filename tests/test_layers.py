@@ -13,6 +13,7 @@ import assay
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "_core.arrays _core.library",
+    "_core.own_code",
     "_core.plain _core.lookup _core.writing",
     "_core.loops",
     "predictions nn.names",

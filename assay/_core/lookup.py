@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from assay._core.arrays import InputError
+from assay._core.own_code import import_own, is_own
 
 T = TypeVar("T")
 
@@ -40,19 +41,15 @@ def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:
     return table[name]
 
 
-def lookup_or_import(kind: str, name: str, table: Mapping[str, T], own: str) -> T:
-    """The entry of the table with that name, or a user's own at "package.module:own"."""
-    module, colon, attribute = name.partition(":")
-    if name in table or not colon:
-        try:
-            return lookup(kind, name, table)
-        except InputError as problem:
-            raise InputError(f"{problem}. Your own is package.module:{own}".replace("?.", "?")) from problem
+def lookup_or_import(kind: str, name: str, table: Mapping[str, T], own: str, parameters: Sequence[str]) -> T:
+    """The entry of the table with that name, or a user's own at "package.module:own", which has these parameters."""
+    if name not in table and is_own(name):
+        imported: T = import_own(kind, name, parameters)
+        return imported
     try:
-        imported: T = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InputError(f"{kind} '{name}' cannot be imported: {problem}") from problem
-    return imported
+        return lookup(kind, name, table)
+    except InputError as problem:
+        raise InputError(f"{problem}. Your own is package.module:{own}".replace("?.", "?")) from problem
 
 
 def check_values(kind: str, function: Callable[..., Any], values: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Annotated, Any, Literal
@@ -17,6 +17,7 @@ from rich.table import Table as Grid
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay._core.writing import not_over, replacing
+from assay.cli.consent import agreed
 from assay.cli.progress import watched
 from assay.cli.report import RUNS, report_command, rows_command, study_tables, study_view
 from assay.report.quantities import heading, quantity
@@ -28,6 +29,7 @@ from assay.study import (
     Study,
     Tuned,
     expand,
+    own_code,
     read_study,
     rows_file,
     state,
@@ -63,6 +65,8 @@ class Where:
         GPUs of each run, possibly a fraction; for Ray.
     address
         The Ray cluster, whose machines all see the folder `out`; by default a new one of this machine.
+    allow_code
+        Run the code that the study names as package.module:name; without it you are asked, once for the same code.
     """
 
     out: Path = RUNS
@@ -72,6 +76,7 @@ class Where:
     device: str = "auto"
     gpus: float = 0
     address: str | None = None
+    allow_code: Annotated[bool, Parameter(negative="")] = False
 
     def refuse_file(self) -> None:
         """Refuse a file as the folder of all runs."""
@@ -86,6 +91,7 @@ class Where:
         if self.workers < 1:
             raise InputError(f"--workers must be at least 1, got {self.workers}")
         common: dict[str, Any] = {"workers": self.workers, "threads": self.threads, "hardware": Hardware(self.device)}
+        common |= {"allow_code": self.allow_code}
         if self.engine == "local":
             if self.gpus or self.address:
                 raise InputError("--gpus and --address are for --engine ray")
@@ -120,8 +126,9 @@ def run_command(
     if not runs:
         raise InputError(f"no run of {study.name} fits '{only}'; a folder is, for instance, {expand(study)[0].folder}")
     where.refuse_file()
+    where = replace(where, allow_code=agreed(study, file, allow_code=where.allow_code))
     with Console(stderr=True).status("checking the study"):
-        check(study, only=only or "*", root=where.out)
+        check(study, only=only or "*", root=where.out, allow_code=where.allow_code)
     failed = [run for run in runs if state(study, where.out / run.folder) == "failed" and not retry]
     if failed:
         console.print(f"{len(failed)} runs failed before and are left out; --retry runs them again", style="yellow")
@@ -173,8 +180,9 @@ def tune_command(
     where.refuse_file()
     if len(study.data) > 1 or len(study.networks) > 1:
         raise InputError(f"{file}: values are chosen for one data set and one network; this study has several")
+    where = replace(where, allow_code=agreed(study, file, allow_code=where.allow_code))
     with Console(stderr=True).status("checking the study"):
-        check(study, root=where.out)
+        check(study, root=where.out, allow_code=where.allow_code)
     try:
         with watched(f"tuning {study.name}", where.workers) as show:
 
@@ -231,6 +239,8 @@ def check_command(file: Path) -> int:
         Console().print(problem, style="red", markup=False)
     verdict = "something is missing" if problems else "all can run"
     Console().print(f"{file}: {len(expand(study))} runs, {verdict}", markup=False)
+    for name in own_code(study):
+        Console().print(f"  not tried: {name}, your own code", style="dim", markup=False)
     for value in study.assumed:
         Console().print(f"  assumed: {value}", style="dim", markup=False)
     return 2 if problems else 0

@@ -6,6 +6,7 @@ Reading a study, its rows and its tables needs no torch; what trains is imported
 from typing import TYPE_CHECKING, Any
 
 from assay.published import Variant, parse_variant
+from assay.study._consent import own_code
 from assay.study._corrections import FITTED, ON_TEST, UNCHANGED
 from assay.study._engine import DONE, FAILED, Progress, failure, state, why
 from assay.study._published import Beside, no_figure, published_beside
@@ -55,6 +56,7 @@ __all__ = [
     "joined",
     "mean_ranks",
     "no_figure",
+    "own_code",
     "paired",
     "parse_variant",
     "published_beside",

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from assay._core.arrays import InputError
+from assay._core.own_code import is_own
 from assay.epochs import NOTHING
 from assay.metrics import evaluate
 from assay.nn.data import Cut, Splits, load, loader, noise_images
@@ -16,6 +17,7 @@ from assay.nn.networks import network
 from assay.nn.recipes import recipe
 from assay.nn.training import Hardware, described_splits, fitting, initialized, train
 from assay.predictions import Outcomes
+from assay.study._consent import refuse_own_code
 from assay.study._corrections import UNCHANGED
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
@@ -39,16 +41,17 @@ SHIFT_FOLDERS = {  # folders of shifted test sets
 }
 
 
-def check(study: Study, *, only: str = "*", root: Path | None = None) -> list[Run]:
+def check(study: Study, *, only: str = "*", root: Path | None = None, allow_code: bool = False) -> list[Run]:
     """The runs whose folder matches the pattern, after checks of names, data, networks and recipes.
 
-    Runs that exist under `root` must have been trained on the same data.
+    Runs that exist under `root` must have been trained on the same data. Own code of the study is called if allowed.
     """
+    refuse_own_code(study, allow_code=allow_code)
     runs = _buildable(study, only)
     for data, cut in _cuts(runs):
         splits = load(data, cut=cut)
         _check_sizes(study, data, splits)
-        _check_fit(study, data, splits)
+        _check_fit(study.networks, data, splits)
         if root is not None:
             here = [root / run.folder for run in runs if (run.data, Cut(run.held_out, run.n_train)) == (data, cut)]
             _refuse_other_data(here, data, splits)
@@ -70,9 +73,11 @@ def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
 def try_out(study: Study) -> Iterator[str]:
     """Everything that is wrong with the study, found by one step of each recipe on each of its data sets.
 
-    If an image set is missing, the step is made on noise of its shape.
+    If an image set is missing, the step is made on noise of its shape. Own code of the study is left out: it is not
+    called to try a study.
     """
-    runs = _buildable(study)
+    runs = [run for run in _buildable(study) if not is_own(run.data)]
+    networks = [name for name in study.networks if not is_own(name)]
     for data, cut in _cuts(runs):
         try:
             splits = load(data, cut=cut)
@@ -83,11 +88,12 @@ def try_out(study: Study) -> Iterator[str]:
             splits = noise_images(*SHAPES[data], n=10 * TRIAL_SAMPLES)
         else:
             yield from _wrong(partial(_check_sizes, study, data, splits))
-        unfit = list(_wrong(partial(_check_fit, study, data, splits)))
+        unfit = list(_wrong(partial(_check_fit, networks, data, splits)))
         if unfit:
             yield from unfit
             continue
-        for run in {run.method: run for run in reversed(runs) if run.data == data}.values():
+        here = [run for run in reversed(runs) if run.data == data and run.network in networks]
+        for run in {run.method: run for run in here}.values():
             try:
                 _step(run, splits)
             except (InputError, RuntimeError, ValueError, TypeError) as problem:
@@ -114,9 +120,11 @@ def _buildable(study: Study, only: str = "*") -> list[Run]:
 def _check_names(study: Study) -> None:
     """Refuse unknown data sets, networks and recipes, and values that a recipe does not have."""
     for data in study.data:
-        loader(data)
+        if not is_own(data):
+            loader(data)
     for name in study.networks:
-        network(name)
+        if not is_own(name):
+            network(name)
     for method in study.methods:
         recipe(method.full_name, {name: value for name, value in method.values.items() if name not in RATES})
 
@@ -156,8 +164,8 @@ def _shifts_there(missing: str, names: list[str]) -> str:
     return f"there are {', '.join(names[:5])}, ... ({len(names)} in all)" if names else "there is none"
 
 
-def _check_fit(study: Study, data: str, splits: Splits) -> None:
-    for name in study.networks:
+def _check_fit(networks: list[str], data: str, splits: Splits) -> None:
+    for name in networks:
         fitting(name, splits.train, data, seed=0)
 
 

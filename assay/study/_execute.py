@@ -14,6 +14,7 @@ from assay.nn.data import Cut, Splits, load
 from assay.nn.networks import network
 from assay.nn.training import Hardware, discard_unreadable, initialized, predict, train
 from assay.published import Variant
+from assay.study._consent import refuse_own_code
 from assay.study._engine import DONE
 from assay.study._rows import write_rows
 from assay.study._run import Run
@@ -26,8 +27,16 @@ except ImportError:  # on Windows, where two studies are not kept apart
     fcntl = None  # type: ignore[assignment]
 
 
-def execute(study: Study, run: Run, root: Path, *, hardware: Hardware = Hardware()) -> None:  # noqa: B008 (frozen)
+def execute(
+    study: Study,
+    run: Run,
+    root: Path,
+    *,
+    hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
+    allow_code: bool = False,
+) -> None:
     """Train the run unless it is trained, predict missing splits, and write the rows."""
+    refuse_own_code(study, allow_code=allow_code)
     folder = root / run.folder
     splits = ("test", *study.shifts)
     scores = [score for score in study.scores_in_full if score.name in LEARNED]

@@ -17,6 +17,7 @@ from threading import Thread
 from typing import Any
 
 from assay.nn.training import Hardware, use_threads
+from assay.study._consent import refuse_own_code
 from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
@@ -31,9 +32,11 @@ def run_local(
     workers: int,
     threads: int | None = None,
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
+    allow_code: bool = False,
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
     """Run all runs that are not done, `workers` at a time; by default they share the machine's threads."""
+    refuse_own_code(study, allow_code=allow_code)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "assay.study._local", "assay.study._preloaded"])
     share = threads or max((os.cpu_count() or 1) // workers, 1)
@@ -44,7 +47,7 @@ def run_local(
         while waiting or processes:
             while waiting and len(processes) < workers:
                 run = waiting.popleft()
-                process = context.Process(target=_child, args=(study, run, root, share, hardware))
+                process = context.Process(target=_child, args=(study, run, root, share, hardware, allow_code))
                 process.start()
                 processes[process.sentinel] = (process, run)
                 progress.running[run] = time.monotonic()
@@ -68,7 +71,7 @@ def run_local(
     return progress
 
 
-def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> None:
+def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware, allow_code: bool) -> None:
     """One run, with its own log; it ends when the study ends, however that happens."""
     Thread(target=_exit_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
@@ -80,7 +83,7 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware)
     use_threads(threads)
     (folder / FAILED).unlink(missing_ok=True)
     try:
-        execute(study, run, root, hardware=hardware)
+        execute(study, run, root, hardware=hardware, allow_code=allow_code)
     except Exception:
         traceback.print_exc()
         sys.stderr.flush()

@@ -15,6 +15,7 @@ from typing import Any
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay.nn.training import Hardware, use_threads
+from assay.study._consent import refuse_own_code
 from assay.study._engine import FAILED, LOG, Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
@@ -50,9 +51,11 @@ def run_ray(
     threads: int | None = None,
     cluster: Cluster = Cluster(),  # noqa: B008 (frozen)
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
+    allow_code: bool = False,
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
     """Run all runs that are not done on a cluster, at most `workers` at a time; a run takes `threads` CPUs."""
+    refuse_own_code(study, allow_code=allow_code)
     ray: Any = needs("ray")
     share = threads or max((os.cpu_count() or 1) // workers, 1)
     size = (
@@ -66,7 +69,7 @@ def run_ray(
     try:
         task = ray.remote(num_cpus=share, num_gpus=cluster.gpus, max_retries=RETRIES)(_task)
         there = root.resolve()
-        queue = _Queue(study, there, workers, lambda run: task.remote(study, run, there, share, hardware))
+        queue = _Queue(study, there, workers, lambda run: task.remote(study, run, there, share, hardware, allow_code))
         return _run_all(ray, queue, runs, show)
     finally:
         ray.shutdown()
@@ -100,7 +103,7 @@ def _run_all(ray: Any, queue: _Queue, runs: Sequence[Run], show: Callable[[Progr
     return progress
 
 
-def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) -> str | None:
+def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware, allow_code: bool) -> str | None:
     """One run, with its own log; returns how it failed, or None."""
     folder = root / run.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +111,7 @@ def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware) 
     (folder / FAILED).unlink(missing_ok=True)
     with (folder / LOG).open("w") as log, redirect_stdout(log), redirect_stderr(log):
         try:
-            execute(study, run, root, hardware=hardware)
+            execute(study, run, root, hardware=hardware, allow_code=allow_code)
         except Exception as problem:
             traceback.print_exc()
             return f"{type(problem).__name__}: {problem}"

@@ -47,14 +47,17 @@ def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Sp
     place = folder or os.environ.get("ASSAY_DATA")
     read = loader(name)
     try:
-        return read(Path(place) if place else None, cut)
+        found: object = read(Path(place) if place else None, cut)
     except InputError as problem:
         raise InputError(f"{name}: {problem}") from problem
+    if not isinstance(found, Splits):
+        raise InputError(f"{name}: a loader must give Splits, and gave {type(found).__name__}")
+    return found
 
 
 def loader(name: str) -> Loader:
     """The loader of that name in `DATA`, or a user's own at "package.module:loader"."""
-    return lookup_or_import("data set", name, DATA, "loader")
+    return lookup_or_import("data set", name, DATA, "loader", ("folder", "cut"))
 
 
 __all__ = [

@@ -64,7 +64,7 @@ NETWORKS: dict[str, Factory] = {
 
 def network(name: str) -> Factory:
     """The factory of that name in `NETWORKS`, or a user's own at "package.module:factory"."""
-    return lookup_or_import("network", name, NETWORKS, "factory")
+    return lookup_or_import("network", name, NETWORKS, "factory", ("n_classes",))
 
 
 def build(factory: Factory, n_classes: int, x: Tensor, vectors: Tensor | None = None) -> nn.Module:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from assay import files
 from assay._core.arrays import InputError
+from assay._core.own_code import is_own
 from assay._core.writing import replacing
 from assay.nn.data import Splits, batches, load
 from assay.nn.networks import network
@@ -97,13 +98,19 @@ def load_weights(network: nn.Module, run: Path) -> None:
 
 
 def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
-    """The trained network of a run of `assay train` or of a study, in eval mode, and `n` of its test inputs."""
+    """The trained network of a run of `assay train` or of a study, in eval mode, and `n` of its test inputs.
+
+    A run on a user's own data or network is refused: reading a run calls no code that its files name.
+    """
     try:
         names = json.loads((run / "run.json").read_text())["names"]
-        data, name = names["data"], names["network"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+        data, name, folder = str(names["data"]), str(names["network"]), names.get("folder")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
-    splits = load(data, folder=names.get("folder"))
+    for own in filter(is_own, (data, name)):
+        instead = "build the network yourself, and use load_weights and export_onnx in Python"
+        raise InputError(f"{run}: names code, {own!r}, and assay never calls code that run.json names; {instead}")
+    splits = load(data, folder=None if folder is None else str(folder))
     made = initialized(network(name), splits.train, seed=0)
     load_weights(made, run)
     some = splits.test.first(n)
