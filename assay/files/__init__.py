@@ -66,7 +66,7 @@ class Columns:
     group: str | None = None
 
 
-def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:  # noqa: B008 (frozen)
+def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:
     """Read predictions, or outcomes if the file has only a confidence and whether the answer is right.
 
     Error messages count rows from 0.

@@ -49,7 +49,7 @@ def run_ray(
     *,
     workers: int,
     threads: int | None = None,
-    cluster: Cluster = Cluster(),  # noqa: B008 (frozen)
+    cluster: Cluster = Cluster(),
     hardware: Hardware = Hardware(),  # noqa: B008 (frozen)
     allow_code: bool = False,
     show: Callable[[Progress], None] = lambda progress: None,
