@@ -21,7 +21,7 @@ from assay.metrics.inference import (
     holm,
     too_few,
 )
-from assay.predictions import Outcomes, Predictions
+from assay.predictions import Outcomes, Predictions, refuse_weights
 
 LEVEL = 0.05  # chance of a false alarm
 
@@ -94,6 +94,7 @@ def audit(predictions: Predictions | Outcomes, *, draws: int = 1000, seed: int =
     >>> found["ece"].value > found["ece"].interval.low > found["ece"].floor
     True
     """
+    refuse_weights(predictions)
     whole = Tables(predictions, draws=draws, seed=seed)
     found = _audit(whole)
     if predictions.group is None:

@@ -10,7 +10,7 @@ import numpy as np
 from assay._core.arrays import InputError, Labels, Tags
 from assay.metrics import COMPARED, Metric, Tables
 from assay.metrics.inference import Interval, Withheld, holm
-from assay.predictions import Outcomes, Predictions
+from assay.predictions import Outcomes, Predictions, refuse_weights
 
 Either = Predictions | Outcomes
 POSITIVE = "calibration of class 1"  # of two; the top label cannot answer for it
@@ -86,6 +86,7 @@ def compare(a: Either, b: Either, *, names: tuple[str, str] = ("the first", "the
     >>> print(compare(assay.examples.load(), assay.examples.load()))
     accuracy no difference, calibration no difference, refinement no difference
     """
+    refuse_weights(a, b)
     a, b = _matched(a, b, names)
     x, y = Tables(a), Tables(b)
     differences = {key: _difference(m, x, y) for key, m in COMPARED.items() if m.needs(x) and m.needs(y)}

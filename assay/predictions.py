@@ -12,6 +12,8 @@ from assay._core import arrays, loops
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask, Rows, Tags
 from assay._core.plain import ClassSums
 
+TAGS = ("ids", "group", "weights", "cluster")  # columns that predictions hand on to their outcomes
+
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
@@ -34,6 +36,8 @@ class Predictions:
     group: Tags | None = None  # [n] what the audit is broken down by
     features: Array | None = None  # [n, d] penultimate activations, for scores that need them
     classes: tuple[str, ...] | None = None  # [k] what the classes are called, where they are
+    weights: Floats | None = None  # [n] how much each row counts, in any unit; without them all count alike
+    cluster: Tags | None = None  # [n] rows of one cluster (a patient, a video, a prompt) are not independent
 
     @staticmethod
     def from_logits(
@@ -42,6 +46,8 @@ class Predictions:
         *,
         ids: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         features: ArrayLike | None = None,
     ) -> Predictions:
         """From logits [n, k], k >= 2, all finite; labels are class indices."""
@@ -49,7 +55,7 @@ class Predictions:
         _two_classes(z, "logits", "from_binary_logits")
         if not loops.all_finite(z):
             arrays.refuse(z, ~np.isfinite(z), "logit is {}")
-        return Predictions(z, *_columns(z, labels, False, ids, group, features))
+        return Predictions(z, **_columns(z, labels, ids, group, weights, cluster, features))
 
     @staticmethod
     def from_probabilities(
@@ -58,6 +64,8 @@ class Predictions:
         *,
         ids: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         features: ArrayLike | None = None,
     ) -> Predictions:
         """From probabilities [n, k], k >= 2, none negative, whose rows sum to 1 within .001 (half precision .01)."""
@@ -71,7 +79,7 @@ class Predictions:
                 totals = p.sum(1, dtype=np.float64)
                 hint = "; divide per cents by 100, and give logits as such"
                 arrays.refuse(totals, ~(np.abs(totals - 1) <= tolerance), "probabilities sum to {:.6g}, not 1" + hint)
-        return Predictions(p, *_columns(p, labels, True, ids, group, features))
+        return Predictions(p, normalized=True, **_columns(p, labels, ids, group, weights, cluster, features))
 
     @staticmethod
     def from_binary_logits(
@@ -80,12 +88,15 @@ class Predictions:
         *,
         ids: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         features: ArrayLike | None = None,
     ) -> Predictions:
         """From one logit a row, that of class 1 against class 0; labels are 0 or 1."""
         z = arrays.floats(logits, name="logits", ndim=1)
         pair = np.stack([np.zeros_like(z), z], 1)
-        return Predictions.from_logits(pair, labels, ids=ids, group=group, features=features)
+        tags = {"ids": ids, "group": group, "weights": weights, "cluster": cluster}
+        return Predictions.from_logits(pair, labels, features=features, **tags)
 
     @staticmethod
     def from_binary_probabilities(
@@ -94,13 +105,16 @@ class Predictions:
         *,
         ids: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         features: ArrayLike | None = None,
     ) -> Predictions:
         """From one probability a row, that of class 1; labels are 0 or 1."""
         p = arrays.floats(probabilities, name="probabilities", ndim=1)
         arrays.refuse(p, ~((p >= 0) & (p <= 1)), "probability {} is outside [0, 1]; divide per cents by 100")
         pair = np.stack([1 - p, p], 1)
-        return Predictions.from_probabilities(pair, labels, ids=ids, group=group, features=features)
+        tags = {"ids": ids, "group": group, "weights": weights, "cluster": cluster}
+        return Predictions.from_probabilities(pair, labels, features=features, **tags)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -147,7 +161,31 @@ class Predictions:
         """
         columns, correct = loops.reduce(self.values, self.labels, normalized=self.normalized, sums=sums)
         confidence, nll, brier, entropy = columns
-        return Outcomes(confidence, correct, nll, brier, entropy, self.ids, self.group)
+        tags = {name: getattr(self, name) for name in TAGS}
+        return Outcomes(confidence, correct, nll, brier, entropy, **tags)
+
+    def with_prior(self, prior: ArrayLike) -> Predictions:
+        """The same rows weighted so that the true classes have these shares, in the order of the classes.
+
+        For a test set in which a class was enriched, or whose classes are rarer where the model is used. The rows of a
+        class must be drawn like those that it will meet.
+
+        >>> p = Predictions.from_binary_probabilities([0.9, 0.2, 0.6, 0.3], [1, 0, 1, 0])
+        >>> p.with_prior([0.9, 0.1]).weights
+        array([0.2, 1.8, 0.2, 1.8])
+        """
+        share = arrays.floats(prior, name="prior", ndim=1).astype(np.float64)
+        if len(share) != self.n_classes or not (share >= 0).all() or abs(share.sum() - 1) > 1e-6:
+            given = ", ".join(f"{x:g}" for x in share.tolist())
+            raise InputError(f"prior must be {self.n_classes} shares that sum to 1, got {given}")
+        own = np.ones(len(self)) if self.weights is None else self.weights
+        seen = np.bincount(self.labels, own, self.n_classes) / own.sum()
+        absent = (seen > 0) != (share > 0)
+        if absent.any():
+            where, of = ("prior", "rows") if seen[absent.argmax()] > 0 else ("rows", "prior")
+            raise InputError(f"class {int(absent.argmax())} has a share of 0 in the {where} but not in the {of}")
+        factor = np.divide(share, seen, out=np.zeros_like(share), where=seen > 0)
+        return replace(self, weights=own * factor[self.labels])
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +204,8 @@ class Outcomes:
     entropy: Floats | None = None  # [n] in nats
     ids: Tags | None = None
     group: Tags | None = None
+    weights: Floats | None = None
+    cluster: Tags | None = None
     is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
 
     @staticmethod
@@ -176,6 +216,8 @@ class Outcomes:
         is_probability: bool = True,
         ids: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
     ) -> Outcomes:
         """From a confidence in [0, 1] and whether the answer was right.
 
@@ -189,9 +231,8 @@ class Outcomes:
         return Outcomes(
             confidence=c,
             correct=arrays.booleans(correct, name="correct", n=len(c)),
-            ids=arrays.unique_tags(ids, name="ids", n=len(c)),
-            group=arrays.tags(group, name="group", n=len(c)),
             is_probability=is_probability,
+            **_tags(len(c), ids, group, weights, cluster),
         )
 
     def outcomes(self) -> Outcomes:
@@ -220,6 +261,8 @@ class Outcomes:
             entropy=_join(self.entropy, other.entropy),
             ids=_join(self.ids, other.ids),
             group=_join(self.group, other.group),
+            weights=_join(self.weights, other.weights),
+            cluster=_join(self.cluster, other.cluster),
             is_probability=self.is_probability,
         )
 
@@ -250,20 +293,38 @@ def _two_classes(values: Array, name: str, instead: str) -> None:
 def _columns(
     values: Array,
     labels: ArrayLike,
-    normalized: bool,
     ids: ArrayLike | None,
     group: ArrayLike | None,
+    weights: ArrayLike | None,
+    cluster: ArrayLike | None,
     features: ArrayLike | None,
-) -> tuple[Labels, bool, Tags | None, Tags | None, Array | None]:
-    """Check the other columns, in the order of the fields of `Predictions`."""
+) -> dict[str, Any]:
+    """Check the other columns of `Predictions`."""
     n, k = values.shape
     given = None if features is None else arrays.floats(features, name="features", ndim=2)
     if given is not None and len(given) != n:
         raise InputError(f"{n} rows of predictions but {len(given)} of features")
-    return (
-        arrays.labels(labels, n_classes=k, n=n),
-        normalized,
-        arrays.unique_tags(ids, name="ids", n=n),
-        arrays.tags(group, name="group", n=n),
-        given,
-    )
+    checked = arrays.labels(labels, n_classes=k, n=n)
+    return {"labels": checked, "features": given, **_tags(n, ids, group, weights, cluster)}
+
+
+def _tags(
+    n: int,
+    ids: ArrayLike | None,
+    group: ArrayLike | None,
+    weights: ArrayLike | None,
+    cluster: ArrayLike | None,
+) -> dict[str, Any]:
+    """Check the columns that predictions and outcomes have in common."""
+    return {
+        "ids": arrays.unique_tags(ids, name="ids", n=n),
+        "group": arrays.tags(group, name="group", n=n),
+        "weights": arrays.weights(weights, n=n),
+        "cluster": arrays.tags(cluster, name="cluster", n=n),
+    }
+
+
+def refuse_weights(*rows: Predictions | Outcomes) -> None:
+    """Refuse weights and clusters where error bars do not know them."""
+    if any(x.weights is not None or x.cluster is not None for x in rows):
+        raise InputError("error bars know no weights or clusters yet; `evaluate` computes weighted metrics")

@@ -101,6 +101,19 @@ def unique_tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
     return x
 
 
+def weights(values: ArrayLike | None, *, n: int) -> Floats | None:
+    """View `values` as `n` positive numbers: how much each row counts."""
+    if values is None:
+        return None
+    x = array(values, name="weights")
+    if x.shape != (n,):
+        raise InputError(f"{n} rows of predictions but weights of shape {list(x.shape)}")
+    refuse(
+        x, ~(np.isfinite(x) & (x > 0)), "weight is {}; weights must be positive, so leave out rows that do not count"
+    )
+    return np.ascontiguousarray(x, dtype=np.float64)
+
+
 def refuse(x: Array, wrong: Array, message: str) -> None:
     """Raise on the first element of `x` marked `wrong`; `{}` in the message stands for its value."""
     if wrong.any():

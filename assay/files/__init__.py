@@ -19,9 +19,9 @@ from assay.files._classes import class_indices, listed, matching
 from assay.files._formats import READERS, WRITERS
 from assay.predictions import Outcomes, Predictions
 
+FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 BY_CLASS = ("logits", "probabilities")  # these may be one column a class
-TAGS = ("ids", "group")
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 
 
@@ -53,6 +53,10 @@ class Columns:
         Column that identifies each row.
     group
         Column of groups to audit separately.
+    weight
+        Column that says how much each row counts.
+    cluster
+        Column of clusters (patients, videos, prompts) whose rows are not independent.
     """
 
     label: str = "labels"
@@ -64,6 +68,8 @@ class Columns:
     correct: str = "correct"
     ids: str | None = None
     group: str | None = None
+    weight: str | None = None
+    cluster: str | None = None
 
 
 def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:
@@ -78,7 +84,9 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        return _assemble(load(path, [getattr(columns, tag) or tag for tag in TAGS]), columns)
+        return _assemble(
+            load(path, [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]), columns
+        )
     except InputError as problem:
         raise InputError(f"{path}: {problem}") from problem
     except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
@@ -147,8 +155,8 @@ def _standard(table: Mapping[str, Array], name: str) -> str | None:
 
 
 def _tags(table: Mapping[str, Array], columns: Columns) -> dict[str, Array]:
-    named = {tag: getattr(columns, tag) or (tag if tag in table else None) for tag in TAGS}
-    return {tag: _tag(table, column, tag) for tag, column in named.items() if column is not None}
+    named = {tag: getattr(columns, flag) or (tag if tag in table else None) for tag, flag in FLAGS.items()}
+    return {tag: _tag(table, column, FLAGS[tag]) for tag, column in named.items() if column is not None}
 
 
 def _tag(table: Mapping[str, Array], name: str, flag: str) -> Array:
@@ -190,7 +198,7 @@ def _matrix(table: Mapping[str, Array], pattern: str, flag: str) -> Array:
 def _table(predictions: Predictions | Outcomes) -> dict[str, Array]:
     """The columns of a file, by their standard names."""
     columns = _scores(predictions) if isinstance(predictions, Predictions) else _confidence(predictions)
-    columns |= {name: getattr(predictions, name) for name in TAGS}
+    columns |= {name: getattr(predictions, name) for name in FLAGS}
     return {name: x for name, x in columns.items() if x is not None}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay._core import loops
 from assay._core.arrays import Array, Floats, Labels, Mask
-from assay.metrics._ranking import Ranking
+from assay.metrics._ranking import ROUNDING, Ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,11 @@ class Bins:
     count: Floats  # [b] samples
     confidence: Floats  # [b] sum of confidence
     correct: Floats  # [b] sum of hits
+    effective: Floats | None = None  # [b] of weighted samples, as many that count alike would tell as much
 
     def __add__(self, other: Bins) -> Bins:
+        if self.effective is not None or other.effective is not None:
+            raise ValueError("bins of weighted samples do not merge; merge the rankings and bin again")
         if not np.array_equal(self.upper, other.upper):
             raise ValueError("bins with different edges do not merge; merge the rankings and bin again")
         return Bins(
@@ -39,12 +42,21 @@ class Bins:
     @cached_property
     def accuracy(self) -> Floats:
         """Share of right answers; 0 in an empty bin."""
-        return self.correct / np.maximum(self.count, 1)
+        return self.correct / self._some
 
     @cached_property
     def gap(self) -> Floats:
         """Mean confidence minus accuracy; 0 in an empty bin."""
-        return (self.confidence - self.correct) / np.maximum(self.count, 1)
+        return (self.confidence - self.correct) / self._some
+
+    @property
+    def samples(self) -> Floats:
+        """How many samples of equal weight tell as much, [b] (Kish); without weights the count."""
+        return self.count if self.effective is None else self.effective
+
+    @cached_property
+    def _some(self) -> Floats:
+        return np.where(self.count > 0, self.count, 1.0)
 
 
 def edges(n_bins: int) -> Floats:
@@ -75,13 +87,19 @@ def mass_bins_of(r: Ranking, n_bins: int) -> Bins:
 def _between(r: Ranking, start: Labels, upper: Floats) -> Bins:
     """Bins whose rows lie between consecutive starts, the lowest bin's first."""
     kept, claimed, right = r.kept[start], r.claimed[start], r.right[start]
-    return Bins(upper, kept[:-1] - kept[1:], claimed[:-1] - claimed[1:], right[:-1] - right[1:])
+    count = kept[:-1] - kept[1:]
+    effective = None if r.weighing is None else _kish(count, -np.diff(r.weighing.squares[start]))
+    return Bins(upper, count, claimed[:-1] - claimed[1:], right[:-1] - right[1:], effective)
+
+
+def _kish(weight: Floats, squares: Floats) -> Floats:
+    return np.divide(weight**2, squares, out=np.zeros_like(weight), where=squares > 0)
 
 
 def mass_starts(r: Ranking, n_bins: int) -> Labels:
     """How many rows of the ranking lie in equal-mass bins j and above, for j = 0, ..., b."""
     # A row has bin >= j if its first ascending rank n - kept is at least j n / b.
-    return r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n // n_bins, side="right")
+    return r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n / n_bins + ROUNDING, side="right")
 
 
 def mass_bin(r: Ranking, n_bins: int) -> Labels:

@@ -56,8 +56,8 @@ def debiased_ece(x: Binnable, n_bins: int = N_BINS) -> float:
 def squared_ce(x: Binnable, n_bins: int = N_BINS) -> float:
     """Unbiased square of the l2 error over equal-mass bins; negative where noise would have added more than is seen."""
     bins = equal_mass(x, n_bins)
-    noise = bins.accuracy * (1 - bins.accuracy) / np.maximum(bins.count - 1, 1)
-    return float(bins.weight @ ((bins.gap**2 - noise) * (bins.count > 1)))
+    noise = bins.accuracy * (1 - bins.accuracy) / np.maximum(bins.samples - 1, 1)
+    return float(bins.weight @ ((bins.gap**2 - noise) * (bins.samples > 1)))
 
 
 def ece_lb(x: Rankable, n_bins: int = N_BINS, *, norm: float = 1) -> float:

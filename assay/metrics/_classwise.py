@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from assay._core.arrays import Floats
+import numpy as np
+
+from assay._core.arrays import Floats, row_chunks, softmax
 from assay._core.plain import ClassSums
+from assay.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +25,11 @@ class ClassBins:
     correct: Floats  # [k, b]
     rest_confidence: Floats  # [k] of those at most the threshold
     rest_correct: Floats  # [k]
+    weighted: bool = False
 
     def __add__(self, other: ClassBins) -> ClassBins:
+        if self.weighted or other.weighted:
+            raise ValueError("classwise bins of weighted samples do not merge")
         if self.threshold != other.threshold or self.count.shape != other.count.shape:
             raise ValueError("classwise bins of different classes, bins or threshold do not merge")
         return ClassBins(
@@ -46,3 +52,21 @@ def class_bins_of(sums: ClassSums, n: int) -> ClassBins:
     count, confidence, correct = sums.binned
     rest_confidence, rest_correct = sums.mass.sum(1) - confidence.sum(1), sums.labels - correct.sum(1)
     return ClassBins(sums.threshold, n, count, confidence, correct, rest_confidence, rest_correct)
+
+
+def weighted_class_bins(p: Predictions, n_bins: int, threshold: float) -> ClassBins:
+    """The table of weighted rows; the mean weight counts as one row."""
+    assert p.weights is not None
+    own, k = p.weights / p.weights.mean(), p.n_classes
+    sums = ClassSums.empty(k, n_bins, threshold)
+    for rows in row_chunks(len(p), k):
+        chances = p.values[rows] if p.normalized else softmax(p.values[rows])
+        row, column = np.nonzero(chances > threshold)
+        value, weight = chances[row, column].astype(np.float64), own[rows][row]
+        index = column * n_bins + np.searchsorted(sums.upper[:-1], value)
+        hit = p.labels[rows][row] == column
+        for total, part in zip(sums.binned.reshape(3, -1), (weight, weight * value, weight * hit), strict=True):
+            total += np.bincount(index, part, k * n_bins)
+        sums.mass[:, 0] += own[rows] @ chances
+        sums.labels[:] += np.bincount(p.labels[rows], own[rows], k)
+    return replace(class_bins_of(sums, len(p)), weighted=True)

@@ -8,7 +8,7 @@ from math import ceil, nan
 import numpy as np
 
 from assay._core.arrays import Floats, Labels
-from assay.metrics._ranking import Ranking, ratio
+from assay.metrics._ranking import ROUNDING, Ranking, ratio
 from assay.metrics._tables import Rankable, once, ranking
 from assay.predictions import Outcomes
 
@@ -29,12 +29,11 @@ def fpr95(x: Rankable, *, nearest: bool = False) -> float:
     if r.n_wrong in (0, r.n):
         return nan
     if not nearest:
-        enough = -(-19 * (r.n - r.n_wrong) // 20)
-        return float(r.wrong[r.right.searchsorted(enough)]) / r.n_wrong
+        return float(r.wrong[r.right.searchsorted(19 * r.right[-1] / 20 - ROUNDING)] / r.wrong[-1])
     tpr = r.right / r.right[-1]
     corner = np.ones(len(tpr), dtype=bool)
     corner[1:-1] = (np.diff(r.right, n=2) != 0) | (np.diff(r.wrong, n=2) != 0)
-    return float(r.wrong[corner][np.abs(tpr[corner] - 0.95).argmin()]) / r.n_wrong
+    return float(r.wrong[corner][np.abs(tpr[corner] - 0.95).argmin()] / r.wrong[-1])
 
 
 def aupr_success(x: Rankable, *, trapezoid: bool = False) -> float:
@@ -53,7 +52,7 @@ def aupr_error(x: Rankable, *, trapezoid: bool = False) -> float:
     precision = (r.wrong[-1] - r.wrong[:-1]) / (r.kept[-1] - r.kept[:-1])  # of all at or below each score
     if trapezoid:
         precision = (precision + np.append(precision[1:], 1.0)) / 2
-    return ratio(float(precision @ r.misses), r.n_wrong)
+    return ratio(float(precision @ r.misses), float(r.wrong[-1]))
 
 
 def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
@@ -67,7 +66,9 @@ def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
     at_ends = r.n - float(r.precision @ r.size)
-    return (at_ends + _tie_excess(r, np.flatnonzero(r.size > 1)) if len(r.score) < r.n else at_ends) / r.n
+    if len(r.score) == r.n and r.weighing is None:
+        return at_ends / r.n
+    return (at_ends + _tie_excess(r, np.flatnonzero(r.size != 1))) / r.n
 
 
 def _tie_excess(r: Ranking, tied: Labels) -> float:
@@ -95,13 +96,17 @@ def e_aurc(x: Rankable, *, closed_form: bool = False) -> float:
     what n samples can reach.
     """
     r = ranking(x)
-    return once(x, aurc) - (optimal_aurc_closed(r.n_wrong / r.n) if closed_form else optimal_aurc(r.n, r.n_wrong))
+    wrong = float(r.wrong[-1])
+    return once(x, aurc) - (optimal_aurc_closed(wrong / r.n) if closed_form else optimal_aurc(r.n, wrong))
 
 
-def optimal_aurc(n: int, n_wrong: int) -> float:
-    """AURC with all right answers first: the mean over k of max(0, k - n_right) / k."""
-    k = np.arange(n - n_wrong + 1, n + 1)
-    return float(((k - (n - n_wrong)) / k).sum()) / n
+def optimal_aurc(n: int, wrong: float) -> float:
+    """AURC with all right answers first: the mean over k of max(0, k - n_right) / k.
+
+    Of weighted errors, which need not count an integer, the last takes the part that is left.
+    """
+    k = n - wrong + np.arange(1, int(wrong) + 1)
+    return (float(((k - (n - wrong)) / k).sum()) + (wrong - int(wrong)) * wrong / n) / n
 
 
 def optimal_aurc_closed(error_rate: float) -> float:

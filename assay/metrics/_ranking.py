@@ -16,16 +16,28 @@ from assay.predictions import Outcomes
 
 
 @dataclass(frozen=True, eq=False)
+class Weighing:
+    """What a ranking of weighted samples knows beside the sums of their weights."""
+
+    unit: float  # the mean weight, which counts as one sample
+    n: int  # samples
+    n_wrong: int  # errors
+    squares: Floats  # [t + 1] cumulative squares of the weights in this unit
+
+
+@dataclass(frozen=True, eq=False)
 class Ranking:
     """Cumulative counts at each distinct score, most confident first.
 
     For each threshold it tells how many samples score at least that, and how many of them are errors. Tied samples
-    count together, so no metric depends on the order of the file. Rankings of two sets of rows merge by `+`.
+    count together, so no metric depends on the order of the file. Rankings of two sets of rows merge by `+`. Weighted
+    samples count by their weights, in units of the mean weight, so that all together still count n.
     """
 
     score: Floats  # [t] distinct scores, descending
     kept: Floats  # [t + 1] samples that score at least this: 0, those of the first score, ..., n
     wrong: Floats  # [t + 1] errors among them
+    weighing: Weighing | None = None  # of samples that do not all count alike
 
     def __post_init__(self) -> None:
         for name in ("score", "kept", "wrong"):
@@ -41,19 +53,34 @@ class Ranking:
         size, misses = np.concatenate([self.size, other.size]), np.concatenate([self.misses, other.misses])
         last = last_of_runs(score[order])
         ends = np.append(0, last + 1)
-        return Ranking(score[order[last]], from_zero(size[order])[ends], from_zero(misses[order])[ends])
+        if self.weighing is None and other.weighing is None:
+            return Ranking(score[order[last]], from_zero(size[order])[ends], from_zero(misses[order])[ends])
+        a, b = (r.weighing or Weighing(1.0, r.n, r.n_wrong, r.kept) for r in (self, other))
+        unit = (a.unit * a.n + b.unit * b.n) / (a.n + b.n)
+        factor = np.repeat([a.unit / unit, b.unit / unit], [len(self.score), len(other.score)])
+        squares = np.concatenate([np.diff(a.squares), np.diff(b.squares)]) * factor**2
+        kept, wrong, squares = (from_zero(x[order])[ends] for x in (size * factor, misses * factor, squares))
+        kept[-1] = a.n + b.n
+        weighing = Weighing(unit, a.n + b.n, a.n_wrong + b.n_wrong, squares)
+        return Ranking(score[order[last]], kept, wrong, weighing)
 
     @cached_property
     def n(self) -> int:
-        return int(self.kept[-1])
+        """Samples."""
+        return self.weighing.n if self.weighing else int(self.kept[-1])
 
     @cached_property
     def n_wrong(self) -> int:
-        return int(self.wrong[-1])
+        """Errors, however much each counts."""
+        return self.weighing.n_wrong if self.weighing else int(self.wrong[-1])
 
     @cached_property
     def _spread(self) -> _Spread:
-        return _Spread(*loops.spread(self.score, self.kept, self.wrong))
+        if self.weighing is None:
+            return _Spread(*loops.spread(self.score, self.kept, self.wrong))
+        size, misses = np.diff(self.kept), np.diff(self.wrong)
+        hits = np.maximum(size - misses, 0)  # sums of weights round
+        return _Spread(from_zero(hits), from_zero(self.score * size), size, misses, hits)
 
     @property
     def right(self) -> Floats:
@@ -110,11 +137,26 @@ def ranking_of(outcomes: Outcomes) -> Ranking:
     """Sort the scores once, and find the place of each error among them."""
     if len(outcomes) == 0:
         raise InputError("no rows")
+    if outcomes.weights is not None:
+        return _weighted(outcomes, outcomes.weights)
     # Plain doubles sort several times faster than doubles with an index or a flag in tow; negated, they descend.
     negated = np.negative(outcomes.confidence, dtype=np.float64)
     wrong = np.sort(negated.compress(~outcomes.correct))
     negated.sort()
     return Ranking(*loops.runs(negated, wrong))
+
+
+def _weighted(outcomes: Outcomes, weights: Floats) -> Ranking:
+    n, unit = len(weights), float(weights.mean())
+    score, place = np.unique(-outcomes.confidence, return_inverse=True)
+    own = weights / unit
+    size, misses, squares = (np.bincount(place, x, len(score)) for x in (own, own * ~outcomes.correct, own**2))
+    kept, wrong = from_zero(size), from_zero(misses)
+    kept[-1] = n  # the sum rounds
+    return Ranking(-score, kept, wrong, Weighing(unit, n, int((~outcomes.correct).sum()), from_zero(squares)))
+
+
+ROUNDING = 1e-9  # by which a sum of weights may miss the number that it stands for
 
 
 def midway(cumulative: Floats, steps: Floats) -> Floats:

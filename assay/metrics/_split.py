@@ -19,7 +19,7 @@ def ece_correct(x: Rankable) -> float:
 def ece_wrong(x: Rankable) -> float:
     """ECE of the wrong answers alone, their mean confidence; nan if there are none."""
     r = ranking(x)
-    return ratio(float(r.score @ r.misses), r.n_wrong)
+    return ratio(float(r.score @ r.misses), float(r.wrong[-1]))
 
 
 def confidence_gap(x: Rankable) -> float:
@@ -62,7 +62,7 @@ class EceTerms:
 def ece_terms(x: Rankable, n_bins: int = 15) -> EceTerms:
     """The terms of singh2021 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
     r = ranking(x)
-    right, wrong = 1 - r.n_wrong / r.n, r.n_wrong / r.n
+    right, wrong = r.right[-1] / r.n, r.wrong[-1] / r.n
     beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
     c, e = float(r.claimed[-1]) / r.n, ece(r, n_bins)
     return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from assay._core import loops
+from assay._core import loops, plain
 from assay.metrics._calibration import ada_ece
 from assay.metrics._tables import Rankable, ranking
 
@@ -22,9 +22,10 @@ def sweep_bins(x: Rankable) -> int:
     """
     r = ranking(x)
     few, most = min(r.n, FEW), min(r.n, MOST)
-    reached = loops.sweep(r.kept, r.right, 2, few)
+    sweep = loops.sweep if r.weighing is None else plain.sweep
+    reached = sweep(r.kept, r.right, 2, few)
     if reached < few or few == most:
         return reached
     if (np.diff(r.hits / r.size) <= 0).all():
         return r.n
-    return loops.sweep(r.kept, r.right, few + 1, most)
+    return sweep(r.kept, r.right, few + 1, most)

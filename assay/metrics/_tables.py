@@ -15,10 +15,10 @@ import numpy as np
 
 from assay._core.plain import ClassSums
 from assay.metrics._bins import Bins, mass_bins_of, width_bins, width_bins_of
-from assay.metrics._classwise import ClassBins, class_bins_of
+from assay.metrics._classwise import ClassBins, class_bins_of, weighted_class_bins
 from assay.metrics._isotonic import Isotonic, isotonic_of
 from assay.metrics._ranking import Ranking, ranking_of
-from assay.predictions import Outcomes, Predictions
+from assay.predictions import TAGS, Outcomes, Predictions
 
 N_BINS = 15
 THRESHOLD = 0.01  # of the classwise bins: probabilities at most this are summed, not binned
@@ -57,6 +57,8 @@ class Tables:
             return self.source, None
         if not self.classwise:
             return self.source.outcomes(), None
+        if self.source.weights is not None:
+            return self.source.outcomes(), weighted_class_bins(self.source, N_BINS, THRESHOLD)
         sums = ClassSums.empty(self.source.n_classes, N_BINS, THRESHOLD)
         outcomes = self.source.outcomes(sums)
         return outcomes, class_bins_of(sums, len(outcomes))
@@ -67,6 +69,8 @@ class Tables:
 
     @cached_property
     def width(self) -> Bins:
+        if self.outcomes.weights is not None:
+            return width_bins_of(self.ranking, N_BINS)
         return width_bins(self.outcomes.confidence, self.outcomes.correct, N_BINS)
 
     @cached_property
@@ -127,6 +131,8 @@ def equal_width(x: Binnable, n_bins: int = N_BINS) -> Bins:
     if isinstance(x, Ranking):
         return width_bins_of(x, n_bins)
     outcomes = plain_tables(x).outcomes
+    if outcomes.weights is not None:
+        return width_bins_of(ranking(outcomes), n_bins)
     return width_bins(outcomes.confidence, outcomes.correct, n_bins)
 
 
@@ -150,7 +156,10 @@ def class_bins(x: Predictions | Tables, n_bins: int = N_BINS, threshold: float |
     if isinstance(x, Tables) and n_bins == N_BINS and threshold is None:
         return x.class_bins
     source = cast(Predictions, x.source if isinstance(x, Tables) else x)
-    sums = ClassSums.empty(source.n_classes, n_bins, min(THRESHOLD, 1 / n_bins) if threshold is None else threshold)
+    threshold = min(THRESHOLD, 1 / n_bins) if threshold is None else threshold
+    if source.weights is not None:
+        return weighted_class_bins(source, n_bins, threshold)
+    sums = ClassSums.empty(source.n_classes, n_bins, threshold)
     source.outcomes(sums)
     return class_bins_of(sums, len(source))
 
@@ -166,4 +175,4 @@ def positive_class(predictions: Predictions) -> Outcomes:
         raise ValueError(f"only two classes have a positive one; these predictions have {predictions.n_classes}")
     values = predictions.values.astype(np.float64)
     p = np.minimum(values[:, 1], 1) if predictions.normalized else expit(values[:, 1] - values[:, 0])
-    return Outcomes(p, predictions.labels == 1, ids=predictions.ids, group=predictions.group)
+    return Outcomes(p, predictions.labels == 1, **{name: getattr(predictions, name) for name in TAGS})

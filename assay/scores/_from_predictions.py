@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from assay._core.arrays import Floats, InputError, row_chunks
-from assay.predictions import Outcomes, Predictions
+from assay.predictions import TAGS, Outcomes, Predictions
 
 Score = Callable[[Predictions], Floats]
 """Predictions -> confidence [n], higher for answers that are more likely right."""
@@ -56,7 +56,8 @@ def outcomes_by(score: Score, p: Predictions) -> Outcomes:
     outcomes = p.outcomes()
     if score is max_probability:
         return outcomes
-    return Outcomes.from_scores(score(p), outcomes.correct, is_probability=False, ids=p.ids, group=p.group)
+    tags = {name: getattr(p, name) for name in TAGS}
+    return Outcomes.from_scores(score(p), outcomes.correct, is_probability=False, **tags)
 
 
 def _two_highest(p: Predictions) -> tuple[Floats, Floats]:
