@@ -189,7 +189,9 @@ def test_an_unknown_network_suggests_the_nearest():
 
 
 def test_an_own_network_is_found_by_its_path(tmp_path, monkeypatch):
-    (tmp_path / "own_networks.py").write_text("from torch import nn\ndef linear(n_classes): return nn.LazyLinear(n_classes)\n")
+    (tmp_path / "own_networks.py").write_text(
+        "from torch import nn\ndef linear(n_classes): return nn.LazyLinear(n_classes)\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     assert build(network("own_networks:linear"), 3, torch.zeros(2, 5)).out_features == 3
     with pytest.raises(InputError, match="has no attribute 'linaer'"):

@@ -136,7 +136,7 @@ def test_a_run_that_names_code_is_not_loaded(tmp_path):
         {"data": "digits", "network": "own:factory"},
     ):
         (tmp_path / "run.json").write_text(json.dumps({"names": names}))
-        with pytest.raises(InputError, match="never calls code that run.json names"):
+        with pytest.raises(InputError, match=r"never calls code that run.json names"):
             load_run(tmp_path)
     assert victim.is_dir()
 
@@ -172,5 +172,5 @@ def test_code_is_located_without_importing_its_package(tmp_path, monkeypatch):
     "name", ["os:system", "sys:exit", "nowhere:x", "own.nowhere:x", "a:b:c", "\x1b[2J:x", ":", "a b:c"]
 )
 def test_what_is_no_file_of_a_user_is_not_located(name):
-    with pytest.raises(InputError, match="names no code|no module|part of Python itself"):
+    with pytest.raises(InputError, match=r"names no code|no module|part of Python itself"):
         located(name)

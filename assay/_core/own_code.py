@@ -51,7 +51,7 @@ def located(name: str) -> OwnCode:
     parts = name.partition(":")[0].split(".")
     for i in range(len(parts)):
         spec = _spec(".".join(parts[: i + 1]), path)
-        if spec is None or (path := spec.submodule_search_locations) is None and i < len(parts) - 1:
+        if spec is None or ((path := spec.submodule_search_locations) is None and i < len(parts) - 1):
             raise InputError(f"{name}: there is no module {'.'.join(parts[: i + 1])}")
         if spec.has_location and spec.origin:
             files.append(Path(spec.origin))
