@@ -14,6 +14,7 @@ from assay.metrics import METRICS, Tables, Unit, ece
 from assay.predictions import Outcomes, Predictions
 
 Split = Literal["train", "held_out", "test"]
+AVERAGED = "averaged_"  # before the figures of averaged weights, such as averaged_test_ece
 
 
 def optimal_ece(tables: Tables) -> float:
@@ -123,6 +124,9 @@ class Record:
         Epochs, from 0, at which to record the norm of each training sample's gradient in the last layer.
     reliability_at
         Epochs, from 0, at which to record the reliability of the training set in 15 bins.
+    of_average
+        Where weights are averaged, as in SWA and FMFP, also record held-out and test figures of the average so far,
+        with BatchNorm recomputed: averaged_test_ece and so on. It takes a pass over the training set each epoch.
     """
 
     figures: tuple[str, ...] = CHEAP
@@ -131,6 +135,7 @@ class Record:
     learned_epochs: bool = True
     gradient_norms_at: tuple[int, ...] = ()
     reliability_at: tuple[int, ...] = ()
+    of_average: bool = True
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.figures if name not in FIGURES]
@@ -144,5 +149,5 @@ class Record:
                 raise InputError(f"epoch {epoch} is to be recorded, but epochs are 0 to {epochs - 1}")
 
 
-NOTHING = Record((), (), weight_norm=False, learned_epochs=False)
+NOTHING = Record((), (), weight_norm=False, learned_epochs=False, of_average=False)
 """Only loss and learning rate."""

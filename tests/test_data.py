@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -675,12 +676,14 @@ def write_sst(folder: Path, train: str) -> None:
     write_glove(folder, 50, {"so": 1.0, "good": 2.0})
 
 
-def test_binary_sst_leaves_neutral_roots_out_and_neutral_nodes_unlabeled(tmp_path):
+def test_binary_sst_leaves_neutral_roots_out_and_has_neutral_nodes(tmp_path):
     write_sst(tmp_path, "(2 (2 it) (2 is))\n(1 (3 good) (2 not))\n(4 (2 so) (4 (2 so) (4 good)))\n")
     splits = load("sst2", folder=tmp_path)
     assert splits.train.y.tolist() == [0, 1]
     assert splits.train.index.tolist() == [1, 2]
-    assert splits.train.x[0, :, 4].tolist() == [1, -1, 0, -1, -1]
+    assert splits.train.x[0, :, 4].tolist() == [1, 2, 0, -1, -1]
+    assert splits.train.facts.classes == ("negative", "positive")
+    assert splits.train.facts.extra_node_classes == ("neutral",)
     assert splits.train.x[0, 3:].eq(-1).all()
     assert splits.held_out.y.tolist() == splits.test.y.tolist() == [1, 0]
     so, good = splits.test.x[0, :2, 0]
@@ -955,6 +958,17 @@ def test_the_newer_test_sets_of_cifar10_are_read(cifar_folder):
 def test_real_texts_have_the_published_sizes(name, sizes):
     splits = load(name)
     assert (len(splits.train), len(splits.held_out), len(splits.test)) == sizes
+
+
+@REAL
+def test_nodes_of_the_real_treebank_have_the_labels_of_its_files():
+    """Negative, positive and neutral nodes of the trees whose root is not neutral, counted in the text itself."""
+    splits = load("sst2")
+    for split, name in ((splits.train, "train"), (splits.held_out, "dev"), (splits.test, "test")):
+        lines = (Path(os.environ["ASSAY_DATA"]) / "sst" / f"{name}.txt").read_text().rstrip("\n").split("\n")
+        labels = "".join("".join(re.findall(r"\((\d) ", line)) for line in lines if line[1] != "2")
+        counted = [labels.count("0") + labels.count("1"), labels.count("3") + labels.count("4"), labels.count("2")]
+        assert split.x[:, :, 4][split.x[:, :, 3] >= 0].bincount().tolist() == counted
 
 
 @REAL

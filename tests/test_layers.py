@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "_core.arrays _core.library",
     "_core.own_code",
-    "_core.plain _core.lookup _core.writing",
+    "_core.plain _core.lookup _core.variants _core.writing",
     "_core.loops",
     "predictions nn.names",
     "files scores metrics",

@@ -84,8 +84,10 @@ def test_networks_on_words_have_the_published_number_of_trainable_weights():
     with torch.device("meta"):
         assert n_weights(NETWORKS["gp_cnn"](20, vectors=torch.empty(20_000, 100))) == 247_316
         words = torch.empty(1000, 300)
-        assert n_weights(NETWORKS["tree_lstm_ungated"](3, vectors=words)) == 271_500 + 453
-        assert n_weights(NETWORKS["tree_lstm"](3, vectors=words)) == 316_800 + 453
+        assert (
+            n_weights(NETWORKS["tree_lstm"](3, vectors=words, train_vectors=False, output_gate=False)) == 271_500 + 453
+        )
+        assert n_weights(NETWORKS["tree_lstm"](3, vectors=words, train_vectors=False)) == 316_800 + 453
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -141,11 +143,11 @@ def test_shortcuts_without_weights_thin_out_pixels_and_pad_channels():
     assert not y[:, 24:].any()
 
 
-@pytest.mark.parametrize("name", ["tree_lstm", "tree_lstm_ungated"])
+@pytest.mark.parametrize("name", ["tree_lstm", "tree_lstm,output_gate=False"])
 def test_trees_by_level_equal_the_recursion_over_nodes(name):
     torch.manual_seed(0)
     x = trees(20)
-    model = NETWORKS[name](3, vectors=torch.randn(50, 20)).eval()
+    model = network(name)(3, vectors=torch.randn(50, 20)).eval()
     recursive = benchmark().recursive
     hidden, logits = model.body.hidden(x), model.nodes(x)
     for i, tree in enumerate(x):
@@ -160,7 +162,7 @@ def test_trees_by_level_equal_the_recursion_over_nodes(name):
 def test_gradients_of_trees_by_level_equal_those_of_the_recursion():
     torch.manual_seed(0)
     x = trees(5)
-    model = NETWORKS["tree_lstm"](3, vectors=torch.randn(50, 20), train_vectors=True).double().eval()
+    model = NETWORKS["tree_lstm"](3, vectors=torch.randn(50, 20)).double().eval()
     last = ((x[:, :, 3] >= 0).sum(1) - 1).tolist()
     by_node = [benchmark().recursive(model.body, tree, node)[0] for tree, node in zip(x, last, strict=True)]
     of_recursion = torch.autograd.grad(model.head(torch.stack(by_node)).exp().sum(), list(model.parameters()))
@@ -175,10 +177,29 @@ def test_a_tree_has_the_same_logits_alone_and_among_others():
     assert torch.allclose(model(x), torch.cat([model(tree[None]) for tree in x]))
 
 
-def test_word_vectors_are_fixed_unless_asked_for_and_never_those_of_the_caller():
+def test_classes_of_nodes_alone_are_answers_of_nodes_and_never_of_a_tree():
+    torch.manual_seed(0)
+    x = trees(4)
+    model = NETWORKS["tree_lstm"](2, vectors=torch.randn(50, 20), extra_node_classes=1).eval()
+    of_roots = model.nodes(x)[torch.arange(4), (x[:, :, 3] >= 0).sum(1) - 1]
+    assert of_roots.shape == (4, 3)
+    assert torch.equal(model(x), of_roots[:, :2])
+
+
+def test_a_network_takes_values_behind_its_name():
+    model = build(network("tree_lstm,width=7,train_vectors=false"), 3, trees(2), vectors=torch.randn(50, 20))
+    assert model.head.in_features == 7
+    assert not model.body.vectors.requires_grad
+    with pytest.raises(InputError, match=r"no hyper-parameter 'widht' of this network; it has width, train_vectors"):
+        network("tree_lstm,widht=7")
+    with pytest.raises(InputError, match="no hyper-parameter 'channels' of this network; it has none"):
+        network("resnet8,channels=1")
+
+
+def test_word_vectors_are_tuned_unless_told_and_never_those_of_the_caller():
     vectors = torch.randn(50, 20)
-    assert not NETWORKS["tree_lstm"](3, vectors=vectors).body.vectors.requires_grad
-    trained = NETWORKS["tree_lstm"](3, vectors=vectors, train_vectors=True).body.vectors
+    assert not NETWORKS["tree_lstm"](3, vectors=vectors, train_vectors=False).body.vectors.requires_grad
+    trained = NETWORKS["tree_lstm"](3, vectors=vectors).body.vectors
     assert trained.requires_grad
     assert trained.data_ptr() != vectors.data_ptr()
 

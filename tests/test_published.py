@@ -10,12 +10,13 @@ import pytest
 
 from assay import calibrators
 from assay._core.arrays import InputError
+from assay._core.variants import Variant, parse_variant
 from assay.calibrators import CALIBRATORS
 from assay.metrics import METRICS
 from assay.nn.data import DATA
 from assay.nn.networks import NETWORKS
 from assay.nn.recipes import METHODS
-from assay.published import COLUMNS, SOURCES, Figure, PublishedTable, Variant, load, parse_variant, read
+from assay.published import COLUMNS, SOURCES, Figure, PublishedTable, load, read
 from assay.published._sources import FACTORS
 from assay.scores import SCORES
 
@@ -321,7 +322,8 @@ def test_settings_of_calibrators_are_parameters_and_not_the_defaults():
         ("crl", Variant("crl")),
         ("a,x=1,y=-2e-3", Variant("a", {"x": 1, "y": -0.002})),
         ("focal(gamma=5)", Variant("focal", {"gamma": 5.0})),
-        ("focal_scheduled(gammas=(5,3,1))", Variant("focal_scheduled", {"gammas": "(5,3,1)"})),
+        ("focal_scheduled(gammas=(5,3,1))", Variant("focal_scheduled", {"gammas": (5, 3, 1)})),
+        ("flsd53,gammas=[5,3],cuts=[0.2]", Variant("flsd53", {"cuts": (0.2,), "gammas": (5, 3)})),
         ("focal,detach_weight=True,gamma=2", Variant("focal", {"gamma": 2, "detach_weight": True})),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 
@@ -12,14 +13,18 @@ from torch import nn
 from torch.optim import SGD
 
 from assay._core.arrays import InputError
+from assay.metrics import Tables
+from assay.nn import losses
 from assay.nn.data import Splits, load
 from assay.nn.losses import cross_entropy, focal, mmce_weighted, sb_ece_lb
-from assay.nn.networks import mlp
-from assay.nn.objectives import Batch, Task, margin, max_probability, with_partners
+from assay.nn.names import LISTS
+from assay.nn.networks import mlp, resnet8
+from assay.nn.objectives import Batch, Task, margin, max_probability, scheduled_focal, with_partners
 from assay.nn.optim import SAM
 from assay.nn.recipes import METHODS, RECIPES, SETUPS, recipe
-from assay.nn.training import EpochEnd, Start, initialized, train
+from assay.nn.training import FIGURES, EpochEnd, Record, Start, initialized, last, train
 from assay.nn.training._configuration import described
+from assay.nn.training._recipe import phases
 
 ONE_ANSWER = ("mixup", "mixup_as_coded", "cs_kd", "crl")
 IMAGE_SETUPS = [name for name in SETUPS if name != "mukhoti2020_sst"]
@@ -182,6 +187,55 @@ def test_fmfp_as_printed_starts_from_the_baselines_checkpoint():
     assert fmfp.schedule(120, 200) == fmfp.schedule(121, 200) > fmfp.schedule(120.9, 200) > 0
 
 
+def test_the_cycles_of_fmfp_and_what_it_averages_are_values():
+    fmfp = recipe("fmfp,start=0.5,cycle=5,high=0.8,low=0.2,rho=0.1")
+    assert fmfp.start == Start(SETUPS["zhu2022"].baseline, 0.5)
+    assert fmfp.optimizer(nn.Linear(1, 1)).rho == 0.1
+    # Of 203 epochs the first 102 are the baseline's, and the first cycle begins right there.
+    assert [fmfp.schedule(102 + e, 203) for e in (0, 2.5, 5)] == pytest.approx([0.8, 0.5, 0.8])
+    assert models_averaged("fmfp,start=0.5,cycle=5", 203) == list(range(106, 203, 5))
+    assert models_averaged("swa,cycle=4,every=2", 200) == list(range(121, 200, 2))
+    assert models_averaged("fmfp_as_coded,start=0.5,every=10", 200) == list(range(109, 200, 10))
+    assert recipe("swa_as_coded,level=0.2").schedule(200, 201) == pytest.approx(0.2)
+    with pytest.raises(InputError, match="'hihg' of this recipe; it has rho, frozen, start, cycle, high, low, every"):
+        recipe("fmfp,hihg=1")
+    with pytest.raises(InputError, match=r"whole epochs, got 0\.5"):
+        recipe("swa,cycle=0.5")
+    with pytest.raises(InputError, match="below 1, got 1"):
+        recipe("swa,start=1")
+
+
+@pytest.mark.parametrize("count_start", [False, True])
+def test_the_checkpoint_that_swa_starts_from_may_count(digits: Splits, count_start: bool):
+    """Algorithm 1 of SWA begins its average with it; 4 epochs, of which 3 are the baseline's."""
+    short = replace(recipe(f"swa,start=0.75,count_start={count_start}"), epochs=4, batch_size=64)
+    averaged = train(initialized(mlp, digits.train, seed=0), digits, short).network
+    baseline = replace(recipe("cross_entropy"), epochs=4, batch_size=64)
+    start = initialized(mlp, digits.train, seed=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("assay.nn.training._loop.phases", lambda recipe: phases(recipe, 3))
+        train(start, digits, baseline)
+    end = train(initialized(mlp, digits.train, seed=0), digits, replace(short, keep=last)).network
+    for found, a, b in zip(averaged.parameters(), start.parameters(), end.parameters(), strict=True):
+        assert torch.allclose(found, (a + b) / 2 if count_start else b, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["fmfp", "swa_as_coded"])
+def test_the_last_recorded_average_is_the_kept_model(digits: Splits, name: str):
+    short = replace(recipe(name), epochs=5, batch_size=64)
+    record = Record(("accuracy", "nll", "ece", "auroc"), ("held_out", "test"))
+    trained = train(initialized(resnet8, digits.train, seed=0), digits, short, record=record)
+    rows = trained.history.epochs
+    assert ["averaged_test_ece" in row for row in rows] == [False, False, False, True, True]
+    for split in ("held_out", "test"):
+        kept = Tables(getattr(trained, split))
+        for figure in record.figures:
+            assert rows[-1][f"averaged_{split}_{figure}"] == pytest.approx(FIGURES[figure](kept), abs=1e-6)
+            assert rows[-1][f"{split}_nll"] != rows[-1][f"averaged_{split}_nll"]
+    plain = train(initialized(resnet8, digits.train, seed=0), digits, short, record=replace(record, of_average=False))
+    assert plain.test.values.tolist() == trained.test.values.tolist()  # looking at the average changes nothing
+
+
 def test_fmfp_as_coded_averages_81_models():
     """From scratch; the rate falls along a cosine to 0 at epoch 100 and is .05 at last."""
     coded = recipe("fmfp_as_coded")
@@ -202,6 +256,32 @@ def test_swa_is_fmfp_without_sam():
 
 def test_cs_kd_brings_its_sampler():
     assert recipe("cs_kd").sampler is with_partners
+
+
+def test_values_may_stand_behind_the_name_or_beside_it():
+    written = recipe("focal@mukhoti2020,gamma=5,weight_decay=0.01")
+    given = recipe("focal@mukhoti2020", {"gamma": 5, "weight_decay": 0.01})
+    assert described(written) == described(given)
+    assert written.name == "focal@mukhoti2020,gamma=5,weight_decay=0.01"
+    assert written.optimizer(nn.Linear(1, 1)).param_groups[0]["weight_decay"] == 0.01
+    assert written.objective(Task(1, 2, 1)).__closure__[0].cell_contents.keywords == {"gamma": 5}
+    cut = recipe("flsd53,cuts=[0.2],gammas=[4,2]").objective(Task(1, 2, 1)).__closure__[0].cell_contents
+    assert cut.keywords == {"cuts": (0.2,), "gammas": (4, 2)}
+    with pytest.raises(InputError, match="learning_rate must be >= 0, got -1"):
+        recipe("focal,learning_rate=-1")
+
+
+def test_lists_of_recipes_are_the_sequences_of_their_losses_and_objectives():
+    """A study file needs their names without torch."""
+    functions = [getattr(losses, name) for name in losses.__all__] + [scheduled_focal]
+    found = {
+        parameter.name
+        for function in functions
+        if inspect.isfunction(function)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and "Sequence" in str(parameter.annotation)
+    }
+    assert found == set(LISTS)
 
 
 def test_a_misspelt_name_is_answered_by_the_nearest():

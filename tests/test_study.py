@@ -17,6 +17,7 @@ from threading import Thread
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -116,7 +117,12 @@ def test_a_run_has_the_values_it_names():
         ("seeds = [", "cannot be read"),
         ("calibrators = []", "calibrators"),
         ("metrics = []", "metrics"),
-        ("held_out = 0", "held_out"),
+        ("held_out = -1", "held_out"),
+        ("held_out = 0", "temperature is fitted on held-out samples, and held_out is 0"),
+        ('recipes = [{ recipe = "focal", gamma = [[1]] }]', "lists of numbers are values of gammas, starts, cuts only"),
+        ('recipes = [{ recipe = "flsd53", cuts = ["low"] }]', "lists of numbers are values of"),
+        ('recipes = ["focal,gamma"]', "'gamma' is not name=value"),
+        ('networks = [{ network = "mlp", widht = 3 }]', "no hyper-parameter 'widht' of this network; it has width"),
         ("held_out_sizes = [-5]", "held_out_sizes"),
         ("weight_decays = [-1.0]", "weight_decays"),
         ('calibrators = ["none", "none"]', "none is listed twice"),
@@ -520,6 +526,35 @@ def test_a_score_of_the_features_needs_no_training_again(finished, tmp_path, epo
     assert ("trust_score", "none", "ece") not in found  # it is no probability
     assert ("trust_score", "temperature", "auroc") not in found
     assert 0.5 < found["trust_score", "none", "auroc"] < 1
+
+
+def test_lists_are_values_and_lists_of_lists_are_an_axis():
+    study = small(
+        recipes=[{"recipe": "flsd53", "cuts": [0.2]}, {"recipe": "focal_scheduled", "gammas": [[5, 3, 1], [5, 3, 2]]}]
+    )
+    names = ["flsd53,cuts=[0.2]", "focal_scheduled,gammas=[5,3,1]", "focal_scheduled,gammas=[5,3,2]"]
+    assert [str(method) for method in study.methods] == names
+    assert small(recipes=names).methods == study.methods
+    assert {str(run.built_recipe().name) for run in expand(study)} == set(names)
+
+
+def test_a_study_may_hold_nothing_out_and_give_values_to_networks(tmp_path):
+    study = small(
+        held_out=0,
+        networks=[{"network": "mlp", "width": [4, 8]}],
+        recipes=["cross_entropy"],
+        calibrators=["none", "fixed_temperature"],
+        metrics=["ece", "temperature"],
+        seeds=[0],
+    )
+    check(study)
+    for run in expand(study):
+        execute(study, run, tmp_path)
+        assert not (tmp_path / run.folder / "held_out.npz").exists()
+    rows = rows_of(study, tmp_path)
+    assert set(rows["network"].to_pylist()) == {"mlp,width=4", "mlp,width=8"}
+    assert set(rows["held_out"].to_pylist()) == {0}
+    assert rows.filter(pc.field("metric") == "temperature")["value"].to_pylist() == [1.5, 1.5]
 
 
 def test_a_score_may_be_trained(finished, tmp_path):

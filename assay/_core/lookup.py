@@ -52,9 +52,14 @@ def lookup_or_import(kind: str, name: str, table: Mapping[str, T], own: str, par
         raise InputError(f"{problem}. Your own is package.module:{own}".replace("?.", "?")) from problem
 
 
-def check_values(kind: str, function: Callable[..., Any], values: Iterable[str]) -> None:
-    """Refuse names that are not hyper-parameters (keyword-only parameters) of the function."""
-    known = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+def hyper_parameters(*functions: Callable[..., Any]) -> list[str]:
+    """The keyword-only parameters of the functions."""
+    parameters = [p for function in functions for p in signature(function).parameters.values()]
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+
+def check_values(kind: str, known: Sequence[str], values: Iterable[str]) -> None:
+    """Refuse names that are none of the known hyper-parameters."""
     for name in values:
         if name not in known:
             there = f"it has {', '.join(known)}" if known else "it has none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,8 @@ from rich.console import Console
 from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay._core.lookup import lookup
+from assay._core.lookup import check_values, hyper_parameters, lookup
+from assay._core.variants import parse_variant
 from assay._core.writing import not_over
 from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, rows_digest, shared_rows
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
@@ -46,7 +48,8 @@ def calibrate_command(
     held_out
         Predictions to fit on.
     method
-        A calibrator (`assay list calibrators`), or `all` for a table of them all.
+        A calibrator (`assay list calibrators`), possibly with values, as in temperature_ece,step=0.1; or `all` for a
+        table of them all.
     apply
         Predictions of a test set, to apply the map to and to judge it on.
     out
@@ -93,10 +96,13 @@ def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
     allowed = CALIBRATORS if isinstance(held_out, Predictions) else TOP_LABEL
     if method == "all":
         return dict(allowed)
-    lookup("calibrator", method, CALIBRATORS)
-    if method not in allowed:
-        raise InputError(f"{method} needs the logits of all classes; confidences allow {', '.join(allowed)}")
-    return {method: CALIBRATORS[method]}
+    variant = parse_variant(method)
+    calibrator = lookup("calibrator", variant.name, CALIBRATORS)
+    check_values("calibrator", hyper_parameters(calibrator), variant.values)
+    if variant.name not in allowed:
+        raise InputError(f"{variant.name} needs the logits of all classes; confidences allow {', '.join(allowed)}")
+    values: dict[str, Any] = dict(variant.values)
+    return {str(variant): partial(calibrator, **values)}
 
 
 def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, out: Path | None, save: Path | None) -> None:

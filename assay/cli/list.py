@@ -47,9 +47,9 @@ def _scores() -> dict[str, str]:
 
 def _calibrators() -> dict[str, str]:
     from assay.calibrators import CALIBRATORS
-    from assay.study import FITTED, ON_TEST
+    from assay.study import FITTED, FIXED, ON_TEST
 
-    found = _first_lines({**FITTED, **ON_TEST})
+    found = _first_lines({**FITTED, **FIXED, **ON_TEST})
     return {name: line if name in CALIBRATORS else f"{line} In studies only." for name, line in found.items()}
 
 

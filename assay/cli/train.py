@@ -47,9 +47,10 @@ def train_command(
     data
         A data set, or your own at package.module:loader.
     network
-        A network, or your own at package.module:factory.
+        A network, possibly with values, such as tree_lstm,width=100; or your own at package.module:factory.
     recipe
-        A recipe, such as focal; with @ in the set-up of another paper, such as focal@mukhoti2020.
+        A recipe, such as focal; with @ in the set-up of another paper, and possibly with values, such as
+        focal@mukhoti2020,gamma=5.
     out
         Folder of the run.
     epochs

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-Value = float | int | str | bool
-"""A hyper-parameter's value, as a study file gives it."""
+LISTS = ("gammas", "starts", "cuts")
+"""Hyper-parameters of recipes whose value is a list."""
 
 CORRUPTIONS = (
     *("gaussian_noise", "shot_noise", "impulse_noise"),
@@ -31,7 +31,6 @@ ABOUT: dict[str, str] = {
     "focal_zhu2022_as_coded": "focal loss as in the code of zhu2022: gamma 2 after nine epochs of cross-entropy",
     "focal_wang2021_as_coded": "focal loss as in the code of wang2021: no gradient through the weight",
     "focal_scheduled": "focal loss whose gamma falls from 5 to 3 to 2",
-    "focal_531": "focal loss whose gamma falls from 5 to 3 to 1",
     "flsd53": "focal loss with gamma 5 below a probability of .19 and 3 above",
     "flsd532": "focal loss with gamma 5, 3 or 2 by the probability of the true class",
     "inverse_focal": "inverse focal loss: sure samples count more",

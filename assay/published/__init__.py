@@ -15,8 +15,8 @@ from importlib.resources.abc import Traversable
 from math import isfinite
 
 from assay._core.arrays import InputError
+from assay._core.variants import Variant, parse_variant
 from assay.published._sources import SOURCES, PublishedTable
-from assay.published._variants import Variant, parse_variant
 
 COLUMNS = ("data", "network", "method", "calibrator", "score", "shift", "metric", "mean", "sd", "note")
 NAMES = COLUMNS[:7]

@@ -5,9 +5,9 @@ Reading a study, its rows and its tables needs no torch; what trains is imported
 
 from typing import TYPE_CHECKING, Any
 
-from assay.published import Variant, parse_variant
+from assay._core.variants import Variant, parse_variant
 from assay.study._consent import own_code
-from assay.study._corrections import FITTED, ON_TEST, UNCHANGED
+from assay.study._corrections import FITTED, FIXED, ON_TEST, UNCHANGED
 from assay.study._engine import DONE, FAILED, Progress, failure, state, why
 from assay.study._published import Beside, no_figure, published_beside
 from assay.study._rows import has_rows, joined, read_rows, row_table, rows_file, value_column, write_rows
@@ -28,6 +28,7 @@ __all__ = [
     "DONE",
     "FAILED",
     "FITTED",
+    "FIXED",
     "LEARNED",
     "ON_TEST",
     "TEMPERATURE",

@@ -18,10 +18,10 @@ from assay.nn.recipes import recipe
 from assay.nn.training import Hardware, described_splits, fitting, initialized, train
 from assay.predictions import Outcomes
 from assay.study._consent import refuse_own_code
-from assay.study._corrections import UNCHANGED
+from assay.study._corrections import FITTED, UNCHANGED
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
-from assay.study._study import RATES, TEMPERATURE, USUAL_SCORE, Study, reference_method
+from assay.study._study import TEMPERATURE, USUAL_SCORE, Study, reference_method
 
 TRIAL_SAMPLES = 8  # samples of a trial step
 SHAPES = {  # classes, side of the images
@@ -51,7 +51,7 @@ def check(study: Study, *, only: str = "*", root: Path | None = None, allow_code
     for data, cut in _cuts(runs):
         splits = load(data, cut=cut)
         _check_sizes(study, data, splits)
-        _check_fit(study.networks, data, splits)
+        _check_fit(list(map(str, study.networks_in_full)), data, splits)
         if root is not None:
             here = [root / run.folder for run in runs if (run.data, Cut(run.held_out, run.n_train)) == (data, cut)]
             _refuse_other_data(here, data, splits)
@@ -77,7 +77,7 @@ def try_out(study: Study) -> Iterator[str]:
     called to try a study.
     """
     runs = [run for run in _buildable(study) if not is_own(run.data)]
-    networks = [name for name in study.networks if not is_own(name)]
+    networks = [str(variant) for variant in study.networks_in_full if not is_own(variant.name)]
     for data, cut in _cuts(runs):
         try:
             splits = load(data, cut=cut)
@@ -122,17 +122,20 @@ def _check_names(study: Study) -> None:
     for data in study.data:
         if not is_own(data):
             loader(data)
-    for name in study.networks:
-        if not is_own(name):
-            network(name)
+    for variant in study.networks_in_full:
+        if not is_own(variant.name):
+            network(str(variant))
     for method in study.methods:
-        recipe(method.full_name, {name: value for name, value in method.values.items() if name not in RATES})
+        recipe(str(method))
 
 
 def _refuse_unmeasured(study: Study) -> None:
-    """Refuse scores and metrics that give no number."""
+    """Refuse calibrators, scores and metrics that give no number."""
     names = [score.name for score in study.scores_in_full]
     calibrators = [calibrator.name for calibrator in study.corrections]
+    fitted = [name for name in calibrators if name in FITTED]
+    if study.held_out == 0 and fitted:
+        raise InputError(f"{fitted[0]} is fitted on held-out samples, and held_out is 0")
     learned = [name for name in names if name in LEARNED]
     if learned and UNCHANGED not in calibrators:
         raise InputError(f'{learned[0]} is the same whatever the calibrator; name "{UNCHANGED}" among the calibrators')

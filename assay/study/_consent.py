@@ -9,8 +9,8 @@ from assay.study._study import Study
 
 def own_code(study: Study) -> list[str]:
     """The names in a study that are code of the user's own, package.module:name, each once."""
-    variants = [*study.methods, *study.corrections, *study.scores_in_full]
-    names = [*study.data, *study.networks, *(variant.name for variant in variants)]
+    variants = [*study.networks_in_full, *study.methods, *study.corrections, *study.scores_in_full]
+    names = [*study.data, *(variant.name for variant in variants)]
     return [name for name in dict.fromkeys(names) if is_own(name)]
 
 

@@ -9,12 +9,12 @@ from warnings import catch_warnings
 import numpy as np
 
 from assay._core.arrays import InputError
-from assay._core.lookup import check_values, lookup
+from assay._core.lookup import check_values, hyper_parameters, lookup
+from assay._core.variants import Variant
 from assay.calibrators import CALIBRATORS, fixed_temperature, temperature_optimal_on_test
 from assay.maps import Map
 from assay.metrics import METRICS, evaluate
 from assay.predictions import Outcomes, Predictions
-from assay.published import Variant
 
 UNCHANGED = "none"
 
@@ -29,8 +29,10 @@ def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float =
     return temperature_optimal_on_test(test, loss, step=step, highest=highest)
 
 
-FITTED: dict[str, Callable[..., Map]] = {**CALIBRATORS, "fixed_temperature": fixed_temperature}
+FITTED: dict[str, Callable[..., Map]] = CALIBRATORS
 """Fitted on held-out predictions."""
+FIXED: dict[str, Callable[..., Map]] = {"fixed_temperature": fixed_temperature}
+"""Not fitted, so they need no held-out predictions."""
 ON_TEST: dict[str, Callable[..., Map]] = {"temperature_optimal_on_test": optimal_temperature}
 """Fitted on the predictions they are judged on, as papers do to show what is possible."""
 
@@ -38,8 +40,8 @@ ON_TEST: dict[str, Callable[..., Map]] = {"temperature_optimal_on_test": optimal
 def check_correction(calibrator: Variant) -> None:
     """Refuse an unknown calibrator, or values that it does not have."""
     if calibrator != Variant(UNCHANGED):
-        function = lookup("calibrator", calibrator.name, {UNCHANGED: fixed_temperature, **FITTED, **ON_TEST})
-        check_values("calibrator", function, calibrator.values)
+        function = lookup("calibrator", calibrator.name, {UNCHANGED: fixed_temperature, **FITTED, **FIXED, **ON_TEST})
+        check_values("calibrator", hyper_parameters(function), calibrator.values)
         if calibrator.values:
             _try(calibrator, function)
 
@@ -55,10 +57,15 @@ def _try(calibrator: Variant, function: Callable[..., Map]) -> None:
         raise InputError(f"{calibrator}: {problem}") from problem
 
 
-def correction(calibrator: Variant, held_out: Predictions) -> Callable[[Predictions], Map | None]:
+def correction(calibrator: Variant, held_out: Predictions | None) -> Callable[[Predictions], Map | None]:
     """The map of a calibrator for some predictions; a map that depends on held-out predictions is fitted once."""
     values: dict[str, Any] = dict(calibrator.values)
-    if calibrator.name in ON_TEST:
-        return lambda test: ON_TEST[calibrator.name](test, **values)
-    mapping = None if calibrator.name == UNCHANGED else FITTED[calibrator.name](held_out, **values)
+    if calibrator.name == UNCHANGED:
+        return lambda test: None
+    if calibrator.name not in FITTED:
+        on_test = {**FIXED, **ON_TEST}[calibrator.name]
+        return lambda test: on_test(test, **values)
+    if held_out is None:
+        raise InputError(f"{calibrator} is fitted on held-out samples, of which there are none")
+    mapping = FITTED[calibrator.name](held_out, **values)
     return lambda test: mapping

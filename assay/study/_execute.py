@@ -9,11 +9,11 @@ from pathlib import Path
 
 from assay import files
 from assay._core.arrays import InputError
+from assay._core.variants import Variant
 from assay._core.writing import replacing
 from assay.nn.data import Cut, Splits, load
 from assay.nn.networks import network
 from assay.nn.training import Hardware, discard_unreadable, initialized, predict, train
-from assay.published import Variant
 from assay.study._consent import refuse_own_code
 from assay.study._engine import DONE
 from assay.study._rows import write_rows
@@ -40,7 +40,7 @@ def execute(
     folder = root / run.folder
     splits = ("test", *study.shifts)
     scores = [score for score in study.scores_in_full if score.name in LEARNED]
-    wanted = ("held_out", *splits, *(["train"] if study.train_predictions else []))
+    wanted = (*(["held_out"] if run.held_out != 0 else []), *splits, *(["train"] if study.train_predictions else []))
     with _alone_in(folder):
         files_there = (folder / DONE).is_file() and all(_whole(folder / f"{split}.npz") for split in wanted)
         if not files_there or any(read_score(score, folder, splits) is None for score in scores):

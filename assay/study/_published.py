@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from assay import published
-from assay.published import Figure, Variant, parse_variant
+from assay._core.variants import Variant, parse_variant
+from assay.published import Figure
 from assay.study._study import USUAL_SCORE, Study
 
 Beside = Callable[[Mapping[str, Any], str, str, str], Figure | None]

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from assay import files
 from assay._core.arrays import Floats, InputError
+from assay._core.variants import Value, Variant, written
 from assay._core.writing import replacing
 from assay.maps import Temperature, apply
 from assay.metrics import evaluate
-from assay.nn.names import Value
 from assay.predictions import Outcomes, Predictions
-from assay.published import Variant
 from assay.scores import SCORES, outcomes_by
 from assay.study._corrections import correction
 from assay.study._run import Run
@@ -82,8 +81,8 @@ def row_table(rows: Sequence[RowColumns]) -> pa.Table:
     values = {name: None for row in rows for name in row if name not in SCHEMA.names}
     types = {name: _type([row[name] for row in rows if row.get(name) is not None]) for name in values}
     texts = [name for name in types if types[name] == TEXT]
-    written = [row | {name: str(row[name]) for name in texts if row.get(name) is not None} for row in rows]
-    return pa.Table.from_pylist(written, schema=pa.schema([*SCHEMA, *types.items()]))
+    as_text = [row | {name: written(value) for name in texts if (value := row.get(name)) is not None} for row in rows]
+    return pa.Table.from_pylist(as_text, schema=pa.schema([*SCHEMA, *types.items()]))
 
 
 def _type(values: Sequence[Value | None]) -> pa.DataType:
@@ -163,12 +162,12 @@ def _predictions(file: Path) -> Predictions:
 
 
 def _values(study: Study, folder: Path) -> Iterator[Measured]:
-    held_out = _predictions(folder / "held_out.npz")
+    held_out = _predictions(folder / "held_out.npz") if study.held_out != 0 else None
     splits = {name: _predictions(folder / f"{name}.npz") for name in ("test", *study.shifts)}
     learned = {s: read_score(s, folder, splits) or {} for s in study.scores_in_full if s.name in LEARNED}
-    order = np.random.default_rng(0).permutation(len(held_out))
     for size in study.held_out_sizes:
-        fit_on = held_out if size is None else held_out[order[:size]]  # smaller parts are within larger ones
+        fit_on = _some(held_out, size)
+        n = 0 if fit_on is None else len(fit_on)
         for calibrator in study.corrections:
             fitted = correction(calibrator, fit_on)
             for split, predictions in splits.items():
@@ -179,9 +178,23 @@ def _values(study: Study, folder: Path) -> Iterator[Measured]:
                     if column is not None and mapping is not None:
                         continue  # a learned score does not depend on the logits, so no map changes it
                     for metric, value in _measured(after, score, column, study.metrics):
-                        yield split, calibrator, len(fit_on), score, metric, value
+                        yield split, calibrator, n, score, metric, value
                 if TEMPERATURE in study.metrics and isinstance(mapping, Temperature):
-                    yield split, calibrator, len(fit_on), Variant(USUAL_SCORE), TEMPERATURE, mapping.t
+                    yield (
+                        split,
+                        calibrator,
+                        0 if fit_on is None else len(fit_on),
+                        Variant(USUAL_SCORE),
+                        TEMPERATURE,
+                        mapping.t,
+                    )
+
+
+def _some(held_out: Predictions | None, size: int | None) -> Predictions | None:
+    """So many held-out predictions, or all; smaller parts are within larger ones."""
+    if held_out is None or size is None:
+        return held_out
+    return held_out[np.random.default_rng(0).permutation(len(held_out))[:size]]
 
 
 def _measured(

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay._core.arrays import InputError
+from assay._core.variants import Value, Variant
 from assay.epochs import Record
-from assay.published import Variant
-from assay.study._study import RATES, Study
+from assay.study._study import Study
 
 if TYPE_CHECKING:
     from assay.nn.training import Recipe
 
 RECORD = Record()
-OPTIMIZER_NAMES = {"learning_rate": "lr", "weight_decay": "weight_decay"}
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,11 @@ class Run:
 
     def built_recipe(self) -> Recipe:
         """The recipe that trains the run; a rate or decay among its values overrides that of the study."""
-        from assay.nn.recipes import recipe, with_rates
+        from assay.nn.recipes import recipe
 
         rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-        values = self.method.values
-        rates |= {name: float(value) for name, value in values.items() if name in RATES}
-        own = recipe(self.method.full_name, {name: value for name, value in values.items() if name not in RATES})
-        rated = with_rates(own, {OPTIMIZER_NAMES[name]: rate for name, rate in rates.items() if rate is not None})
+        given: dict[str, Value] = {name: rate for name, rate in rates.items() if rate is not None}
+        rated = recipe(self.method.full_name, given | dict(self.method.values))
         return replace(
             rated,
             name=str(self.method),
@@ -76,7 +73,7 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
     axes = product(
         study.seeds,
         study.data,
-        study.networks,
+        map(str, study.networks_in_full),
         study.methods,
         study.n_train,
         study.learning_rates,

@@ -10,9 +10,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from assay._core.arrays import Floats, InputError
-from assay._core.lookup import check_values, lookup
+from assay._core.lookup import check_values, hyper_parameters, lookup
+from assay._core.variants import Variant
 from assay._core.writing import replacing
-from assay.published import Variant
 from assay.scores import SCORES, trust_score
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ LEARNED: dict[str, Callable[..., Scorer]] = {"trust_score": by_trust, "confidnet
 def check_score(score: Variant) -> None:
     """Refuse an unknown score, or values that it does not have."""
     known: dict[str, Callable[..., Any]] = {**SCORES, **LEARNED}
-    check_values("score", lookup("score", score.name, known), score.values)
+    check_values("score", hyper_parameters(lookup("score", score.name, known)), score.values)
 
 
 def learn_score(score: Variant, network: object, splits: Splits, *, seed: int, hardware: Hardware) -> Scorer:

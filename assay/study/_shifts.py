@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatch
 
 from assay._core.arrays import InputError
+from assay._core.variants import Variant
 from assay.nn.names import CORRUPTIONS, SEVERITIES
-from assay.published import Variant
 
 MADE = "corrupted"  # the mean over corruptions made here; the mean over those read has the name of their data set
 SETS = ("", "cifar10_c/", "cifar100_c/")

@@ -23,26 +23,26 @@ from pydantic import (
 
 from assay._core.arrays import InputError
 from assay._core.lookup import hint, lookup
+from assay._core.variants import Value, Variant, parse_variant
 from assay.epochs import Record
 from assay.metrics import METRICS
-from assay.nn.names import Value
-from assay.published import SOURCES, Variant, parse_variant
+from assay.published import SOURCES
 from assay.study._corrections import UNCHANGED, check_correction
 from assay.study._scores import check_score
 from assay.study._shifts import corruptions_like
 from assay.study._variants import Entry, variants
 
 USUAL_SCORE = "max_probability"  # the score that maps of the confidence change
-RATES = ("learning_rate", "weight_decay")  # a recipe may also have these as values of its own
 TEMPERATURE = "temperature"  # the result of a calibrator: not a metric, but the papers tabulate it
 
 
 def _unchecked(variant: Variant) -> None:
-    """`check` looks up names of recipes: their table needs torch, a study file does not."""
+    """`check` looks up names of networks and recipes: their tables need torch, a study file does not."""
 
 
 # By field: what its entries are, and what refuses unknown ones.
 CHECKS: dict[str, tuple[str, Callable[[Variant], None]]] = {
+    "networks": ("network", _unchecked),
     "recipes": ("recipe", _unchecked),
     "calibrators": ("calibrator", check_correction),
     "scores": ("score", check_score),
@@ -57,7 +57,7 @@ class Study(BaseModel):
     name: str
     question: str = ""  # that the study answers, in a sentence
     data: list[str] = Field(min_length=1)
-    networks: list[str] = Field(min_length=1)
+    networks: list[Entry] = Field(min_length=1)
     recipes: list[Entry] = Field(min_length=1)
     seeds: list[NonNegativeInt] = Field(min_length=1)
     epochs: PositiveInt | None = None  # None: the recipe's own
@@ -66,7 +66,7 @@ class Study(BaseModel):
     learning_rates: list[PositiveFloat | None] = Field([None], min_length=1)
     weight_decays: list[NonNegativeFloat | None] = Field([None], min_length=1)
     n_train: list[PositiveInt | None] = Field([None], min_length=1)  # None: all
-    held_out: PositiveInt | None = None  # samples held out for calibration; None: a tenth
+    held_out: NonNegativeInt | None = None  # samples held out for calibration; None: a tenth
     held_out_sizes: list[PositiveInt | None] = Field([None], min_length=1)  # given to the calibrators; None: all
     calibrators: list[Entry] = Field([UNCHANGED], min_length=1)
     scores: list[Entry] = Field([USUAL_SCORE], min_length=1)
@@ -86,6 +86,11 @@ class Study(BaseModel):
         return list(dict.fromkeys(name for pattern in patterns for name in corruptions_like(pattern)))
 
     @property
+    def networks_in_full(self) -> list[Variant]:
+        """Networks with their values."""
+        return variants("network", self.networks)
+
+    @property
     def methods(self) -> list[Variant]:
         """Recipes with their values."""
         return variants("recipe", self.recipes)
@@ -100,7 +105,7 @@ class Study(BaseModel):
         """Scores with their values."""
         return variants("score", self.scores)
 
-    @field_validator("data", "networks", "seeds", "metrics", "held_out_sizes", "shifts")
+    @field_validator("data", "seeds", "metrics", "held_out_sizes", "shifts")
     @classmethod
     def _each_once(cls, entries: list[Any]) -> list[Any]:
         _refuse_twice(entries)

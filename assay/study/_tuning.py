@@ -12,12 +12,11 @@ from typing import Literal
 from assay import files
 from assay._core.arrays import InputError
 from assay._core.lookup import lookup
+from assay._core.variants import Value, Variant
 from assay.metrics import METRICS, evaluate
-from assay.nn.names import Value
-from assay.published import Variant
 from assay.study._run import Run, expand
 from assay.study._statistics import Summary
-from assay.study._study import RATES, Study, reference_method
+from assay.study._study import Study, reference_method
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,6 @@ def _with_each(method: Variant, parameter: str, tried: Sequence[Value]) -> list[
 
 
 def _has(run: Run, parameter: str) -> bool:
-    if parameter in RATES:
-        return True
     try:
         replace(run, method=replace(run.method, values={parameter: 1.0})).built_recipe()
     except InputError:

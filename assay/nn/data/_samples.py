@@ -25,6 +25,7 @@ class Facts:
     std: tuple[float, ...] = ()
     augment: Augment | None = None  # the usual one in training
     vectors: Tensor | None = None  # [words, width], of the word numbers in x
+    extra_node_classes: tuple[str, ...] = ()  # of nodes in trees, and of no tree; their labels follow those of classes
 
 
 @dataclass(frozen=True, eq=False)

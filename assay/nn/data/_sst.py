@@ -16,7 +16,7 @@ import torch
 from torch import Generator, Tensor
 
 from assay._core.arrays import InputError
-from assay.nn.data._samples import Cut, Facts, Samples, Splits, chosen, samples, whereabouts
+from assay.nn.data._samples import Cut, Facts, Samples, Splits, chosen, whereabouts
 from assay.nn.data._words import glove
 
 SPLITS = ("train", "dev", "test")
@@ -25,8 +25,8 @@ Node = tuple[int, int, int, int, int]
 
 
 def sst2(folder: Path | None, cut: Cut) -> Splits:
-    """Negative or positive; trees with a neutral root are left out, neutral nodes have no label."""
-    return _sst(folder, cut, (0, 0, -1, 1, 1), ("negative", "positive"))
+    """Negative or positive; trees with a neutral root are left out, nodes within a tree may be neutral."""
+    return _sst(folder, cut, (0, 0, 2, 1, 1), ("negative", "positive"), ("neutral",))
 
 
 def sst5(folder: Path | None, cut: Cut) -> Splits:
@@ -35,26 +35,28 @@ def sst5(folder: Path | None, cut: Cut) -> Splits:
     return _sst(folder, cut, (0, 1, 2, 3, 4), names)
 
 
-def _sst(folder: Path | None, cut: Cut, labels: Sequence[int], classes: tuple[str, ...]) -> Splits:
+def _sst(
+    folder: Path | None, cut: Cut, labels: Sequence[int], classes: tuple[str, ...], of_nodes: tuple[str, ...] = ()
+) -> Splits:
     number: dict[str, int] = {}
     trees = [_read(folder, split, number) for split in SPLITS]
     vectors, known = glove(folder, list(number), widths=(300, 200, 100, 50))
     # The code of Tai et al. (2015) draws vectors of unknown words like this.
     drawn = torch.randn(vectors.shape, generator=Generator().manual_seed(0)) * 0.05 - 0.05
-    facts = Facts(classes, vectors=torch.where(known[:, None], vectors, drawn))
+    facts = Facts(classes, vectors=torch.where(known[:, None], vectors, drawn), extra_node_classes=of_nodes)
     train, dev, test = (_samples(part, torch.tensor([*labels, -1]), facts) for part in trees)
     return Splits(*chosen(train, dev, cut), test)
 
 
 def _samples(trees: list[list[Node]], labels: Tensor, facts: Facts) -> Samples:
-    """Padded trees with translated labels, without trees whose root has no label."""
+    """Padded trees with translated labels, without trees whose root has a class of nodes only."""
     x = torch.full((len(trees), max(map(len, trees)), 5), -1)
     for row, tree in zip(x, trees, strict=True):
         row[: len(tree)] = torch.tensor(tree)
     x[:, :, 4] = labels[x[:, :, 4]]
     roots = x[torch.arange(len(x)), (x[:, :, 3] >= 0).sum(1) - 1, 4]
-    labeled = samples(x, roots.clamp(min=0), facts)
-    return labeled[(roots >= 0).nonzero().squeeze(1)]
+    known = (roots < len(facts.classes)).nonzero().squeeze(1)
+    return Samples(x[known], roots[known], known, facts)
 
 
 def _read(folder: Path | None, split: str, number: dict[str, int]) -> list[list[Node]]:

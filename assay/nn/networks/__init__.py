@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import signature
 
 from torch import Tensor, nn
 
 from assay._core.arrays import InputError
-from assay._core.lookup import lookup_or_import
+from assay._core.lookup import check_values, hyper_parameters, lookup_or_import
+from assay._core.variants import parse_variant
 from assay.nn.networks._convmixer import convmixer_256_8, convmixer_256_16
 from assay.nn.networks._densenet import densenet121, densenet_bc_100_12
 from assay.nn.networks._efficientnet import efficientnet_b0
@@ -26,7 +28,7 @@ from assay.nn.networks._resnet import (
 )
 from assay.nn.networks._resnet_cifar import resnet8, resnet32, resnet110
 from assay.nn.networks._text_cnn import gp_cnn, text_cnn8
-from assay.nn.networks._tree_lstm import TreeNetwork, roots, tree_lstm, tree_lstm_ungated
+from assay.nn.networks._tree_lstm import TreeNetwork, roots, tree_lstm
 from assay.nn.networks._vgg import vgg16_bn, vgg16_confidnet
 from assay.nn.networks._wide_resnet import wrn28_10, wrn28_10_postact
 
@@ -58,25 +60,39 @@ NETWORKS: dict[str, Factory] = {
     "gp_cnn": gp_cnn,
     "text_cnn8": text_cnn8,
     "tree_lstm": tree_lstm,
-    "tree_lstm_ungated": tree_lstm_ungated,
 }
 
 
+OFFERS = ("inputs", "channels", "vectors", "extra_node_classes")
+"""What `build` gives to factories that have a parameter of that name."""
+
+
 def network(name: str) -> Factory:
-    """The factory of that name in `NETWORKS`, or a user's own at "package.module:factory"."""
-    return lookup_or_import("network", name, NETWORKS, "factory", ("n_classes",))
+    """The factory of that name in `NETWORKS`, or a user's own at "package.module:factory".
+
+    Values behind the name replace its own: `network("tree_lstm,width=100")`.
+    """
+    variant = parse_variant(name)
+    factory = lookup_or_import("network", variant.full_name, NETWORKS, "factory", ("n_classes",))
+    if not variant.values:
+        return factory
+    check_values("network", [p for p in hyper_parameters(factory) if p not in OFFERS], variant.values)
+    return partial(factory, **variant.values)
 
 
-def build(factory: Factory, n_classes: int, x: Tensor, vectors: Tensor | None = None) -> nn.Module:
+def build(
+    factory: Factory, n_classes: int, x: Tensor, vectors: Tensor | None = None, *, extra_node_classes: int = 0
+) -> nn.Module:
     """A network for samples like `x` [n, ...].
 
-    The factory is given what of `channels`, `inputs` (numbers a sample) and `vectors` (of words) it has parameters for.
+    The factory is given those of `OFFERS` that it has parameters for: `inputs` (numbers a sample), `channels`,
+    `vectors` (of words) and `extra_node_classes` (classes that only inner nodes of trees have).
 
     >>> import torch
     >>> build(network("mlp"), 10, torch.zeros(2, 1, 8, 8))(torch.zeros(2, 1, 8, 8)).shape
     torch.Size([2, 10])
     """
-    offers: dict[str, object] = {"inputs": x[0].numel()}
+    offers: dict[str, object] = {"inputs": x[0].numel(), "extra_node_classes": extra_node_classes}
     if x.ndim == 4:
         offers["channels"] = x.shape[1]
     if vectors is not None:
@@ -117,7 +133,6 @@ __all__ = [
     "roots",
     "text_cnn8",
     "tree_lstm",
-    "tree_lstm_ungated",
     "vgg16_bn",
     "vgg16_confidnet",
     "wrn28_10",

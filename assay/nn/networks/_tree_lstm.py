@@ -71,23 +71,37 @@ class TreeLSTM(nn.Module):
 
 
 class TreeNetwork(Network):
-    """A network over trees, which labels a tree by its root and can label every node."""
+    """A network over trees, which labels a tree by its root and can label every node.
+
+    A node may have one of `extra` further classes, such as neutral, that no tree has: they have a head of their own, so
+    the label of a tree is never one of them.
+    """
 
     body: TreeLSTM
 
+    def __init__(self, body: TreeLSTM, n_classes: int, extra: int):
+        super().__init__(body, nn.Linear(body.width, n_classes))
+        self.extra = nn.Linear(body.width, extra) if extra else None
+
     def nodes(self, trees: Tensor) -> Tensor:
-        """The logits of every node [n, nodes, k]."""
-        logits: Tensor = self.head(self.body.hidden(trees))
-        return logits
+        """The logits of every node [n, nodes, k + extra]."""
+        hidden = self.body.hidden(trees)
+        logits: Tensor = self.head(hidden)
+        return logits if self.extra is None else torch.cat([logits, self.extra(hidden)], -1)
 
 
-def tree_lstm(n_classes: int, *, vectors: Tensor, width: int = 150, train_vectors: bool = False) -> TreeNetwork:
-    """The binary Tree-LSTM of the paper over words of the given vectors [words, inputs]."""
-    body = TreeLSTM(vectors, width, output_gate=True, train_vectors=train_vectors)
-    return TreeNetwork(body, nn.Linear(width, n_classes))
+def tree_lstm(
+    n_classes: int,
+    *,
+    vectors: Tensor,
+    extra_node_classes: int = 0,
+    width: int = 150,
+    train_vectors: bool = True,
+    output_gate: bool = True,
+) -> TreeNetwork:
+    """The binary Tree-LSTM of the paper over words of the given vectors [words, inputs], which it tunes.
 
-
-def tree_lstm_ungated(n_classes: int, *, vectors: Tensor, width: int = 150, train_vectors: bool = False) -> TreeNetwork:
-    """The same without an output gate in inner nodes, h = tanh c, as a widely used implementation has it."""
-    body = TreeLSTM(vectors, width, output_gate=False, train_vectors=train_vectors)
-    return TreeNetwork(body, nn.Linear(width, n_classes))
+    Without `output_gate`, h = tanh c in inner nodes, as a widely used implementation has it.
+    """
+    body = TreeLSTM(vectors, width, output_gate=output_gate, train_vectors=train_vectors)
+    return TreeNetwork(body, n_classes, extra_node_classes)

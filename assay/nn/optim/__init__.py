@@ -10,6 +10,7 @@ from assay.nn.optim._schedules import (
     cosine,
     cosine_then_swa,
     cyclical,
+    epoch_at,
     linear_to_swa,
     multistep,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "cosine_then_swa",
     "cyclical",
     "ema",
+    "epoch_at",
     "frozen_statistics",
     "linear_to_swa",
     "modes_kept",

@@ -16,6 +16,11 @@ Schedule = Callable[[float, int], float]
 """(epoch, epochs) -> factor."""
 
 
+def epoch_at(share: float, epochs: int) -> int:
+    """The epoch, from 0, that begins after a share of the training; never beyond the last."""
+    return min(round(share * epochs), epochs - 1)
+
+
 def constant(epoch: float, epochs: int) -> float:
     """The base rate throughout."""
     return 1.0
@@ -80,10 +85,12 @@ def linear_to_swa(*, start: float = 161 / 200, level: float = 0.5) -> Schedule:
     return schedule
 
 
-def cyclical(*, high: float, low: float, length: float = 1.0) -> Schedule:
+def cyclical(*, high: float, low: float, length: float = 1.0, start: float = 0.0) -> Schedule:
     """Fall linearly from `high` to `low` over `length` epochs, again and again: SWA's cycles, as FMFP is printed.
 
-    Cycles of an epoch need a loop that sets the rate at every step. Models are averaged at the ends of cycles. Seed
-    zhu2022 prints neither rates nor length.
+    The first cycle begins after the share `start` of the training. Cycles of an epoch need a loop that sets the rate at
+    every step. Models are averaged at the ends of cycles. zhu2022 prints neither rates nor length.
     """
-    return lambda epoch, epochs: high + (low - high) * (epoch % length) / length
+    if not length > 0:
+        raise ValueError(f"the length of a cycle must be > 0 epochs, got {length}")
+    return lambda epoch, epochs: high + (low - high) * ((epoch - epoch_at(start, epochs)) % length) / length

@@ -1,6 +1,7 @@
 """Recipes: the methods of the five papers as one table, each in the set-up of any of them.
 
-`recipe("focal")` is focal loss in the set-up of zhu2022, `recipe("focal@mukhoti2020")` in that of mukhoti2020.
+`recipe("focal")` is focal loss in the set-up of zhu2022, `recipe("focal@mukhoti2020,gamma=5")` in that of mukhoti2020
+with another gamma.
 Hyper-parameters are those of the papers; a comment says if a paper's code has others. Schedules are shares of the
 training, so that any recipe runs at any length: `dataclasses.replace(recipe("fmfp"), epochs=20)`.
 """
@@ -11,29 +12,51 @@ from dataclasses import replace
 
 from assay._core.arrays import InputError
 from assay._core.lookup import lookup
-from assay.nn.names import ABOUT, Value
-from assay.nn.recipes._methods import Method, Values, with_rates
+from assay._core.variants import Value, Variant, parse_variant
+from assay.nn.names import ABOUT
+from assay.nn.recipes._methods import Method, Values, number, with_rates
 from assay.nn.recipes._setups import OF_ONE_METHOD, SETUPS, Setup
 from assay.nn.recipes._table import METHODS, PRIMARIES, SECONDARIES
 from assay.nn.training import Recipe
+
+RATES = {"learning_rate": "lr", "weight_decay": "weight_decay"}
+"""Values that every recipe has, and what its optimizer calls them."""
 
 
 def recipe(name: str, values: Values | None = None) -> Recipe:
     """The recipe of that name: a method in the set-up of zhu2022, or after @ in another, as in focal@mukhoti2020.
 
-    `values` replace its own hyper-parameters.
+    `values`, and those behind the name, replace its own hyper-parameters; every recipe has a learning_rate and a
+    weight_decay.
 
     >>> recipe("fmfp").epochs, recipe("fmfp@mukhoti2020").epochs
     (200, 350)
-    >>> smoother = recipe("label_smoothing", {"epsilon": 0.1})
+    >>> smoother = recipe("label_smoothing,epsilon=0.1")
+    >>> recipe("label_smoothing", {"epsilon": 0.1}).name
+    'label_smoothing,epsilon=0.1'
     """
-    method, _, paper = name.partition("@")
+    named = parse_variant(name)
+    variant = Variant(named.name, {**named.values, **(values or {})}, named.setup)
+    own = {name: value for name, value in variant.values.items() if name not in RATES}
     try:
-        setup = OF_ONE_METHOD[name] if name in OF_ONE_METHOD else lookup("set-up", paper or "zhu2022", SETUPS)
-        made = lookup("recipe", method, METHODS)(setup, values or {})
-    except InputError as problem:
-        raise InputError(f"recipe '{name}': {problem}" if values else str(problem)) from problem
-    return replace(made, name=name)
+        rates = {RATES[name]: _rate(name, value) for name, value in variant.values.items() if name in RATES}
+        made = lookup("recipe", variant.name, METHODS)(_setup(variant), own)
+        return replace(with_rates(made, rates), name=str(variant))
+    except (InputError, ValueError, TypeError) as problem:
+        raise InputError(f"recipe '{variant}': {problem}" if variant.values else str(problem)) from problem
+
+
+def _rate(name: str, value: Value) -> float:
+    rate = number(name, value)
+    if not rate >= 0:
+        raise InputError(f"{name} must be >= 0, got {value}")
+    return rate
+
+
+def _setup(variant: Variant) -> Setup:
+    if variant.full_name in OF_ONE_METHOD:
+        return OF_ONE_METHOD[variant.full_name]
+    return lookup("set-up", variant.setup or "zhu2022", SETUPS)
 
 
 RECIPES: dict[str, Recipe] = {name: recipe(name) for name in METHODS}
@@ -43,6 +66,7 @@ __all__ = [
     "ABOUT",
     "METHODS",
     "PRIMARIES",
+    "RATES",
     "RECIPES",
     "SECONDARIES",
     "SETUPS",
@@ -51,5 +75,4 @@ __all__ = [
     "Value",
     "Values",
     "recipe",
-    "with_rates",
 ]

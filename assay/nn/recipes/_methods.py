@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from assay._core.arrays import InputError
-from assay._core.lookup import check_values, lookup
+from assay._core.lookup import check_values, hyper_parameters, lookup
+from assay._core.variants import Value
 from assay.nn.losses import Loss, with_secondary
-from assay.nn.names import Value
 from assay.nn.objectives import (
     crl,
     cs_kd,
@@ -54,7 +54,7 @@ def adding(secondary: Callable[..., Tensor], *, to: Loss, beta: float, **own: Va
 
     def method(setup: Setup, values: Values) -> Recipe:
         rest = {name: value for name, value in values.items() if name != "beta"}
-        weight = float(values.get("beta", beta))
+        weight = number("beta", values.get("beta", beta))
         loss = with_secondary(to, partial(secondary, **_allowed(secondary, own, rest)), beta=weight)
         return replace(setup.baseline, objective=setup.of(loss))
 
@@ -94,45 +94,83 @@ def by_crl(setup: Setup, values: Values) -> Recipe:
     return by(crl, confidence=lookup("confidence", name, CONFIDENCES))(setup, rest)
 
 
-def sam(setup: Setup, values: Values) -> Recipe:
-    """The baseline with SAM: steps by the gradient at the worst point within `rho`; `frozen` holds BatchNorm there."""
-    given = _allowed(SAM, {"rho": 0.05, "frozen": False}, values)
-    rho = float(given["rho"])
-
-    def frozen(network: nn.Module) -> Optimizer:
-        return SAM(setup.baseline.optimizer(network), rho=rho, frozen=network)
-
-    if given["frozen"]:
-        return replace(setup.baseline, optimizer=frozen)
-    return replace(setup.baseline, optimizer=lambda network: SAM(setup.baseline.optimizer(network), rho=rho))
+Change = Callable[..., Recipe]
+"""(a recipe, its set-up, *, hyper-parameters) -> a changed recipe."""
 
 
-def plain(setup: Setup, values: Values) -> Recipe:
-    """The baseline itself."""
-    _allowed(plain, {}, values)
-    return setup.baseline
+def changing(*changes: Change) -> Method:
+    """The baseline after all changes; values are those of any of them."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        check_values("recipe", hyper_parameters(*changes), values)
+        made = setup.baseline
+        for change in changes:
+            known = hyper_parameters(change)
+            made = change(made, setup, **{name: value for name, value in values.items() if name in known})
+        return made
+
+    return method
+
+
+def with_sam(recipe: Recipe, setup: Setup, *, rho: float = 0.05, frozen: bool = False) -> Recipe:
+    """Steps by the gradient at the worst point within `rho`; `frozen` leaves BatchNorm's statistics alone there."""
+
+    def optimizer(network: nn.Module) -> Optimizer:
+        return SAM(recipe.optimizer(network), rho=rho, frozen=network if frozen else None)
+
+    return replace(recipe, optimizer=optimizer)
 
 
 def _allowed(function: Callable[..., Any], own: Mapping[str, Any], values: Values) -> dict[str, Any]:
     """The recipe's own hyper-parameters, replaced by the given ones, which must be parameters of the function."""
-    check_values("recipe", function, values)
+    check_values("recipe", hyper_parameters(function), values)
     return {**own, **values}
 
 
-def averaging_from_baseline(recipe: Recipe, setup: Setup) -> Recipe:
+def number(name: str, value: Value) -> float:
+    """The value as a float; anything else than a number is refused."""
+    if isinstance(value, str | bool | tuple):
+        raise InputError(f"{name} must be a number, got {value}")
+    return float(value)
+
+
+def averaging_from_baseline(
+    recipe: Recipe,
+    setup: Setup,
+    *,
+    start: float | None = None,
+    cycle: int = 1,
+    high: float = 1.0,
+    low: float = 0.5,
+    every: int | None = None,
+    count_start: bool = False,
+) -> Recipe:
     """Start from the baseline's checkpoint at epoch 120 of 200, cycle the rate, and average weights at cycle ends.
 
-    zhu2022 prints neither the bounds nor the length of its cycles. Here each cycle is an epoch, from the base rate to
-    half of it: the better of two pairs, compared on the test set of CIFAR-10 (one run of ResNet-8 each), so tuned.
+    `start` is a share of the training, `cycle` a number of epochs, `high` and `low` are shares of the base rate;
+    weights are averaged `every` so many epochs, by default at the end of each cycle. `count_start` also counts the
+    checkpoint. zhu2022 prints neither the bounds nor the length of its cycles. Here each cycle is an epoch, from the
+    base rate to half of it: the better of two pairs, compared on the test set of CIFAR-10 (one run of ResNet-8 each),
+    so tuned.
     """
-    share = setup.averaging_from
-    rate = cyclical(high=1.0, low=0.5)
-    return replace(recipe, schedule=rate, keep=averaged(start=share), start=Start(setup.baseline, share))
+    share = setup.averaging_from if start is None else start
+    return replace(
+        recipe,
+        schedule=cyclical(high=high, low=low, length=cycle, start=share),
+        keep=averaged(start=share, every=cycle if every is None else every, count_start=count_start),
+        start=Start(setup.baseline, share),
+    )
 
 
-def averaging_from_scratch(recipe: Recipe) -> Recipe:
-    """A cosine to 0 and up again, then weights averaged after each epoch at a constant rate: zhu2022's code."""
-    return replace(recipe, schedule=by_epoch(cosine_then_swa()), keep=averaged(start=120 / 201))
+def averaging_from_scratch(
+    recipe: Recipe, setup: Setup, *, start: float = 120 / 201, level: float = 0.5, every: int = 1
+) -> Recipe:
+    """A cosine to 0 and up again, then weights averaged after each epoch at a constant rate: zhu2022's code.
+
+    `start` is a share of the training, `level` the constant rate as a share of the base rate.
+    """
+    rate = by_epoch(cosine_then_swa(start=start, level=level))
+    return replace(recipe, schedule=rate, keep=averaged(start=start, every=every))
 
 
 def with_rates(recipe: Recipe, rates: Mapping[str, float]) -> Recipe:

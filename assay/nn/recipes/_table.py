@@ -32,9 +32,9 @@ from assay.nn.recipes._methods import (
     by_crl,
     by_cs_kd,
     by_scheduled_focal,
+    changing,
     minimizing,
-    plain,
-    sam,
+    with_sam,
 )
 
 # The squared error is summed over classes. Its mean, as in karandikar2021, has K times smaller gradients and needs
@@ -50,7 +50,7 @@ SECONDARIES: dict[str, Callable[..., Method]] = {
 }
 
 METHODS: dict[str, Method] = {
-    "cross_entropy": plain,
+    "cross_entropy": changing(),
     # Losses. wang2021 chooses among several strengths on the test set: for CIFAR-10 it chooses those of zhu2022 and
     # singh2021 except for the norm, .05; for CIFAR-100 it chooses .09, gamma 5 and .01.
     "label_smoothing": minimizing(label_smoothing, epsilon=0.05),  # as in singh2021, wang2021 and the code of zhu2022
@@ -59,9 +59,8 @@ METHODS: dict[str, Method] = {
     "focal_zhu2022_as_coded": by_scheduled_focal(gammas=(0.0, 2.0), starts=(9 / 201,)),
     "focal_wang2021_as_coded": minimizing(focal, gamma=3.0, detach_weight=True),
     "focal_scheduled": by_scheduled_focal(gammas=(5.0, 3.0, 2.0), starts=(100 / 350, 250 / 350)),
-    "focal_531": by_scheduled_focal(gammas=(5.0, 3.0, 1.0), starts=(100 / 350, 250 / 350)),
-    "flsd53": minimizing(partial(focal_sample_wise, gammas=(5.0, 3.0), cuts=(0.19,))),  # .2 in the code
-    "flsd532": minimizing(partial(focal_sample_wise, gammas=(5.0, 3.0, 2.0), cuts=(0.19, 0.5))),
+    "flsd53": minimizing(focal_sample_wise, gammas=(5.0, 3.0), cuts=(0.19,)),  # .2 in the code
+    "flsd532": minimizing(focal_sample_wise, gammas=(5.0, 3.0, 2.0), cuts=(0.19, 0.5)),
     "inverse_focal": minimizing(inverse_focal, gamma=2.0),
     "entropy": minimizing(entropy_regularized, beta=0.1),
     "l1": minimizing(norm_regularized, alpha=0.01),
@@ -77,9 +76,9 @@ METHODS: dict[str, Method] = {
     "cs_kd": by_cs_kd,
     "crl": by_crl,
     # Flat minima.
-    "sam": sam,
-    "swa": lambda setup, values: averaging_from_baseline(plain(setup, values), setup),
-    "fmfp": lambda setup, values: averaging_from_baseline(sam(setup, values), setup),
-    "swa_as_coded": lambda setup, values: averaging_from_scratch(plain(setup, values)),
-    "fmfp_as_coded": lambda setup, values: averaging_from_scratch(sam(setup, values)),
+    "sam": changing(with_sam),
+    "swa": changing(averaging_from_baseline),
+    "fmfp": changing(with_sam, averaging_from_baseline),
+    "swa_as_coded": changing(averaging_from_scratch),
+    "fmfp_as_coded": changing(with_sam, averaging_from_scratch),
 }

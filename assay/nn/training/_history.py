@@ -19,7 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from assay._core.arrays import InputError, array
 from assay._core.writing import replacing
-from assay.epochs import FIGURES, Record, Split
+from assay.epochs import AVERAGED, FIGURES, Record, Split
 from assay.metrics import Bins, Tables
 from assay.nn.data import Samples
 from assay.nn.networks import TreeNetwork, roots
@@ -28,6 +28,8 @@ from assay.nn.training._network import last_linear
 from assay.predictions import Predictions
 
 Shown = Callable[[Iterable[Batch]], Iterable[Batch]]
+Evaluated = Mapping[Split, Callable[[], Predictions | None]]
+"""Predictions by split; None if it has no samples."""
 
 
 @dataclass
@@ -137,6 +139,7 @@ class Recorder:
         self.record, self.network, self.samples, self.history = record, network, samples, history
         self.logits, self.norms = FirstLook(len(samples)), FirstLook(len(samples))
         self.head = self._head() if record.weight_norm or record.gradient_norms_at else None
+        self.looks_at_average = record.of_average and bool({"held_out", "test"} & {*record.on})
 
     @contextmanager
     def watching(self, epoch: int) -> Iterator[Callable[[Batch, float], None]]:
@@ -173,19 +176,15 @@ class Recorder:
         self,
         epoch: int,
         row: dict[str, float],
-        evaluated: Mapping[Split, Callable[[], Predictions | None]],
+        evaluated: Evaluated,
         total: Callable[[Tensor], Tensor],
     ) -> None:
         """Complete the row of an epoch with what was recorded; `total` sums over processes."""
         logits, norms = (None if look.rows is None else total(look.rows).cpu() for look in (self.logits, self.norms))
         train = None if logits is None else _tables(self._trained_on(logits))
-        splits: dict[Split, Tables | None] = {"train": train} if "train" in self.record.on else {}
-        for split, predictions in evaluated.items():
-            found = predictions() if split in self.record.on else None
-            splits[split] = None if found is None else _tables(found)
-        for split, tables in splits.items():
-            if tables is not None:
-                row |= {f"{split}_{name}": FIGURES[name](tables) for name in self.record.figures}
+        if train is not None and "train" in self.record.on:
+            row |= self._figures("train", train)
+        row |= self._figures_of(evaluated)
         if self.head is not None and self.record.weight_norm:
             row["weight_norm"] = float(self.head.weight.detach().norm())
         self.history.epochs.append(row)
@@ -193,6 +192,22 @@ class Recorder:
             self.history.gradient_norms[epoch] = norms
         if train is not None:
             self._write_of_train(epoch, train)
+
+    def write_of_average(self, row: dict[str, float], evaluated: Evaluated) -> None:
+        """Add the figures of averaged weights to the row of an epoch."""
+        row |= self._figures_of(evaluated, prefix=AVERAGED)
+
+    def _figures_of(self, evaluated: Evaluated, *, prefix: str = "") -> dict[str, float]:
+        """The figures of all splits to record on that have samples."""
+        found = {split: predicted() for split, predicted in evaluated.items() if split in self.record.on}
+        figures: dict[str, float] = {}
+        for split, predictions in found.items():
+            if predictions is not None:
+                figures |= self._figures(prefix + split, _tables(predictions))
+        return figures
+
+    def _figures(self, of: str, tables: Tables) -> dict[str, float]:
+        return {f"{of}_{name}": FIGURES[name](tables) for name in self.record.figures}
 
     def _trained_on(self, logits: Tensor) -> Predictions:
         return Predictions(array(logits, name="logits"), array(self.samples.y, name="labels"))

@@ -29,8 +29,8 @@ from assay.nn.training._hardware import (
     states_of_all,
     sum_of_all,
 )
-from assay.nn.training._history import History, Recorder, progress
-from assay.nn.training._network import as_weights, predict, seed_of
+from assay.nn.training._history import Evaluated, History, Recorder, progress
+from assay.nn.training._network import as_weights, predict, seed_of, weights_kept
 from assay.nn.training._recipe import EpochEnd, Recipe, phases
 from assay.predictions import Predictions
 
@@ -185,6 +185,12 @@ def train(
             epoch = min(len(history.epochs), recipe.epochs - 1)
             raise InputError(f"recipe {recipe.name}, after epoch {epoch}: {problem}") from problem
 
+    evaluated: Evaluated = {"held_out": partial(predicted, splits.held_out), "test": partial(predicted, splits.test)}
+
+    def finish(stage: Stage) -> None:
+        torch.manual_seed(seed_of(seed, recipe.epochs))
+        stage.keeper.finish(network, (batch.x for batch in batches(recipe.epochs, recipe.sampler)))
+
     def save(stage: Stage, *, finished: bool) -> None:
         state = {"network": network.state_dict(), "history": history.state_dict(), "finished": finished}
         folder.save(state | {"stages": states_of_all(stage.state_dict(), fabric)})
@@ -196,21 +202,26 @@ def train(
             sampler = part_of(phase.recipe.sampler, rank, processes)
             if saved is not None and phase.first < done <= phase.end:
                 stage.load_state_dict(saved["stages"][rank])
+            elif done <= phase.first:
+                stage.keeper.begin(network)
             for epoch in range(max(phase.first, done), phase.end):
                 torch.manual_seed(seed_of(seed, epoch, 1 + rank))
                 with recorder.watching(epoch) as announce:
                     losses = stage.epoch(epoch, shown(batches(epoch, sampler)), weights, announce)
                 share_buffers(network, fabric)
-                held_out, test = (cache(partial(predicted, part)) for part in (splits.held_out, splits.test))
+                here = {name: cache(evaluate) for name, evaluate in evaluated.items()}
                 factor = phase.recipe.schedule(epoch, recipe.epochs)
                 loss = float(mean_of_all(losses, fabric) @ sizes.to(losses.dtype)) / task.n_samples
                 row = {"epoch": epoch, "learning_rate": stage.rates[0] * factor, "loss": loss}
-                recorder.write(epoch, row, {"held_out": held_out, "test": test}, partial(sum_of_all, fabric=fabric))
-                stage.keeper.look(EpochEnd(network, epoch, recipe.epochs, held_out))
+                recorder.write(epoch, row, here, partial(sum_of_all, fabric=fabric))
+                stage.keeper.look(EpochEnd(network, epoch, recipe.epochs, here["held_out"]))
+                if recorder.looks_at_average and stage.keeper.has_average():
+                    with weights_kept(network):
+                        finish(stage)
+                        recorder.write_of_average(row, evaluated)
                 save(stage, finished=False)
         if saved is None or not saved["finished"]:
-            torch.manual_seed(seed_of(seed, recipe.epochs))
-            stage.keeper.finish(network, (batch.x for batch in batches(recipe.epochs, recipe.sampler)))
+            finish(stage)
     network.eval()
     trained = Trained(network, history, predicted(splits.held_out), predicted(splits.test), done)
     folder.write(history, {"held_out": trained.held_out, "test": trained.test}, splits)

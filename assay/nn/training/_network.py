@@ -30,7 +30,9 @@ def initialized(factory: Factory, samples: Samples, *, seed: int) -> nn.Module:
     some = next(batches(samples.first(1), 1)).x
     with torch.random.fork_rng([]):
         torch.manual_seed(seed_of(seed))
-        return build(factory, samples.n_classes, some, samples.facts.vectors)
+        facts = samples.facts
+        extra = len(facts.extra_node_classes)
+        return build(factory, samples.n_classes, some, facts.vectors, extra_node_classes=extra)
 
 
 def fitting(name: str, samples: Samples, data: str, *, seed: int) -> nn.Module:
@@ -84,6 +86,16 @@ def predict(
             calls.clear()
     last = torch.cat(inputs) if features else None
     return Predictions.from_logits(torch.cat(logits), samples.y, ids=samples.index, features=last)
+
+
+@contextmanager
+def weights_kept(network: nn.Module) -> Iterator[None]:
+    """Inside the block weights and statistics may change; after it, the network has its own again."""
+    kept = {name: w.detach().clone() for name, w in network.state_dict().items()}
+    try:
+        yield
+    finally:
+        network.load_state_dict(kept)
 
 
 def as_weights(x: Tensor, like: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from assay._core.arrays import InputError
 from assay.metrics import accuracy
 from assay.nn.data import Sampler
 from assay.nn.objectives import Objective, Task
-from assay.nn.optim import Schedule, WeightAverage, constant, recompute_batch_norm, swa
+from assay.nn.optim import Schedule, WeightAverage, constant, epoch_at, recompute_batch_norm, swa
 from assay.predictions import Predictions
 
 
@@ -29,13 +29,19 @@ class EpochEnd:
 
 
 class Keeper(Protocol):
-    """Sees the network after each epoch, and sets its final weights."""
+    """Sees the network before its recipe begins and after each epoch, and sets its final weights."""
 
     def refuse(self, epochs: int, *, held_out: int = 1) -> None:
         """Raise if so many epochs, or so many held-out samples, leave no weights to keep."""
 
+    def begin(self, network: nn.Module) -> None:
+        """See the network before the first epoch of the recipe."""
+
     def look(self, end: EpochEnd) -> None:
         """See the network after an epoch."""
+
+    def has_average(self) -> bool:
+        """Whether `finish` would now give the network weights that it never had, an average."""
 
     def finish(self, network: nn.Module, inputs: Iterable[Tensor]) -> None:
         """Give the network its final weights; `inputs` are those of an epoch of training."""
@@ -45,11 +51,6 @@ class Keeper(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state_dict`."""
-
-
-def epoch_at(share: float, epochs: int) -> int:
-    """The epoch, from 0, that begins after a share of the training; never beyond the last."""
-    return min(round(share * epochs), epochs - 1)
 
 
 def last() -> Keeper:
@@ -66,20 +67,33 @@ def best(by: Callable[[Predictions], float] = accuracy) -> Callable[[], Keeper]:
     return lambda: _Best(by)
 
 
-def averaged(*, start: float, every: int = 1, average: Callable[[], WeightAverage] = swa) -> Callable[[], Keeper]:
+def averaged(
+    *, start: float, every: int = 1, count_start: bool = False, average: Callable[[], WeightAverage] = swa
+) -> Callable[[], Keeper]:
     """Keep the average of the weights after epochs from the share `start` on, and recompute BatchNorm's statistics.
 
-    `every` is the number of epochs between two of them: the length of a cycle of the learning rate.
+    `every` is the number of epochs between two of them: the length of a cycle of the learning rate. `count_start` also
+    counts the weights that the recipe starts from, as Algorithm 1 of SWA does.
     """
-    return lambda: _Averaged(start, every, average())
+    if every < 1 or every != int(every):
+        raise InputError(f"weights are averaged every so many whole epochs, got {every}")
+    if not 0 <= start < 1:
+        raise InputError(f"averaging starts after a share of the training from 0 to below 1, got {start}")
+    return lambda: _Averaged(start, int(every), count_start, average())
 
 
 class _Last:
     def refuse(self, epochs: int, *, held_out: int = 1) -> None:
         pass
 
+    def begin(self, network: nn.Module) -> None:
+        pass
+
     def look(self, end: EpochEnd) -> None:
         pass
+
+    def has_average(self) -> bool:
+        return False
 
     def finish(self, network: nn.Module, inputs: Iterable[Tensor]) -> None:
         pass
@@ -100,6 +114,12 @@ class _Best:
     def refuse(self, epochs: int, *, held_out: int = 1) -> None:
         if not held_out:
             raise InputError("the best weights are those best on held-out samples, of which there are none")
+
+    def begin(self, network: nn.Module) -> None:
+        pass
+
+    def has_average(self) -> bool:
+        return False
 
     def look(self, end: EpochEnd) -> None:
         held_out = end.held_out()
@@ -126,6 +146,7 @@ class _Best:
 class _Averaged:
     start: float
     every: int
+    count_start: bool
     average: WeightAverage
 
     def refuse(self, epochs: int, *, held_out: int = 1) -> None:
@@ -134,6 +155,13 @@ class _Averaged:
             raise InputError(
                 f"nothing is averaged every {self.every} epochs where only the last {left} of {epochs} are"
             )
+
+    def begin(self, network: nn.Module) -> None:
+        if self.count_start:
+            self.average.update(network)
+
+    def has_average(self) -> bool:
+        return self.average.n > 0
 
     def look(self, end: EpochEnd) -> None:
         models = end.epoch + 1 - epoch_at(self.start, end.epochs)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.epochs import FIGURES
+from assay.epochs import AVERAGED, FIGURES
 from assay.metrics import METRICS
 from assay.report.analyses import EpochRows, history, per_epoch
 from assay.report.page._content import Content, short
@@ -37,7 +37,8 @@ def room(cells: int, curves: int, folders: Sequence[Path]) -> Room:
     """The room that so many table cells leave for so many curves of each figure; the most used figures come first."""
     points = (SIGNS - CELL * cells) // POINT
     last = next((rows[-1] for rows in map(_rows, folders) if rows), {})
-    names = sorted(set(last) - {"epoch"}, key=lambda name: (*(name != first for first in FIGURES_FIRST), name))
+    plain = {name for name in last if not name.startswith(AVERAGED)} - {"epoch"}  # averages are lines of their own
+    names = sorted(plain, key=lambda name: (*(name != first for first in FIGURES_FIRST), name))
     figures = names[: max(points // (FEWEST * max(curves, 1)), 1)]
     epochs = points // max(curves * len(figures), 1)
     return Room(tuple(figures), min(max(epochs, FEWEST), MOST), len(names) - len(figures))
@@ -46,11 +47,11 @@ def room(cells: int, curves: int, folders: Sequence[Path]) -> Room:
 def epoch_curves(folders: Mapping[str, Sequence[Path]], room: Room) -> list[Content]:
     """One entry a method: its epochs and, by figure, mean and spread at each; `folders` has each method's seeds."""
     histories = {method: _thinned([_rows(folder) for folder in seeds], room) for method, seeds in folders.items()}
+    epochs = sorted({row["epoch"] for seeds in histories.values() for rows in seeds for row in rows})
     entries: dict[str, Content] = {}
     for figure in room.figures:
         for line in per_epoch(histories, figure):
             factor = quantity(OF_SPLITS.get(figure, figure)).unit.factor
-            epochs = sorted({row["epoch"] for rows in histories[line.name] for row in rows})
             at = dict(zip(line.x, zip(line.mean, line.spread, strict=True), strict=True))
             mean, spread = zip(*(at.get(epoch, (np.nan, np.nan)) for epoch in epochs), strict=True)
             columns = {"mean": short(factor * np.array(mean), 4), "spread": short(factor * np.array(spread), 2)}
