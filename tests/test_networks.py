@@ -14,7 +14,10 @@ from assay._core.arrays import InputError
 from assay.nn.networks import NETWORKS, Network, build, network
 
 WEIGHTS = {  # for 10 and 100 classes, from the layer lists of the papers' code
+    "resnet20": (269_722, 275_572),
     "resnet32": (464_154, 470_004),
+    "resnet44": (658_586, 664_436),
+    "resnet56": (853_018, 858_868),
     "resnet110": (1_727_962, 1_733_812),
     "preact_resnet110": (1_730_522, 1_736_372),
     "resnet18": (11_173_962, 11_220_132),

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from assay import files
 from assay._core.arrays import InputError
@@ -28,6 +29,9 @@ from assay.calibrators import temperature
 from assay.cli.report import Tabulation, rows_command
 from assay.cli.study import clean_command, report_command, tune_command
 from assay.metrics import evaluate
+from assay.nn.data import load
+from assay.nn.networks import network
+from assay.nn.training import initialized
 from assay.nn.training._history import Recorder
 from assay.study import (
     Study,
@@ -152,6 +156,23 @@ def test_a_bad_study_fails_before_anything_runs(text, says, tmp_path):
         check(read_study(tmp_path / "s.toml"))
     assert says in str(problem.value)
     assert "\n" not in str(problem.value)
+
+
+def test_runs_start_from_given_weights(tmp_path):
+    made = initialized(network("mlp"), load("digits").train, seed=5)
+    save_file(made.state_dict(), tmp_path / "given.safetensors")
+    study = small(start=str(tmp_path / "given.safetensors"), recipes=["cross_entropy@fine_tuning"], seeds=[0], epochs=1)
+    [run] = expand(study)
+    execute(study, run, tmp_path)
+    assert run.folder.parts[2].endswith("start=given")
+    assert json.loads((tmp_path / run.folder / "run.json").read_text())["names"]["start"].startswith(
+        "given.safetensors "
+    )
+    [drawn] = expand(small(recipes=["cross_entropy@fine_tuning"], seeds=[0], epochs=1))
+    execute(study, drawn, tmp_path)
+    here, there = (files.read(tmp_path / one.folder / "test.npz").values for one in (run, drawn))
+    assert not np.allclose(here, there)
+    check(study, root=tmp_path)
 
 
 def test_runs_of_other_data_are_not_taken_for_these(tmp_path, monkeypatch):

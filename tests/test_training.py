@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
@@ -27,7 +28,7 @@ from assay import evaluate, files
 from assay._core.arrays import InputError
 from assay.calibrators import temperature_optimal_on_test
 from assay.metrics import ece
-from assay.nn.data import Cut, Facts, Splits, crop_and_flip, load, samples, shuffled_batches
+from assay.nn.data import Cut, Facts, Splits, crop_and_flip, load, noise_images, samples, shuffled_batches
 from assay.nn.losses import cross_entropy, focal
 from assay.nn.networks import NETWORKS, mlp, resnet8
 from assay.nn.objectives import Batch, every_node, of_loss
@@ -53,7 +54,9 @@ from assay.nn.training import (
     last_linear,
     load_weights,
     predict,
+    read_weights,
     seed_of,
+    started_from,
     train,
 )
 from assay.nn.training._configuration import described
@@ -827,3 +830,77 @@ def test_training_is_quiet_where_there_is_no_terminal(
     assert out == ""
     assert "plain" in err
     assert "100%" in err
+
+
+# Given weights
+
+
+def public_names(network) -> dict[str, torch.Tensor]:
+    """The weights of a ResNet under the names of pytorch_resnet_cifar10, written out for one block a stage."""
+    own = network.state_dict()
+    layers = {"body.0.0.0": "conv1", "body.0.0.1": "bn1", "head": "linear"}
+    for stage in range(3):
+        for place, number in ((0, 1), (2, 2)):
+            layers[f"body.1.{stage}.0.branch.{place}.0"] = f"layer{stage + 1}.0.conv{number}"
+            layers[f"body.1.{stage}.0.branch.{place}.1"] = f"layer{stage + 1}.0.bn{number}"
+    split = {name: name.rpartition(".") for name in own if not name.endswith("num_batches_tracked")}
+    return {f"{layers[layer]}.{kind}": own[name].clone() for name, (layer, _, kind) in split.items()}
+
+
+@pytest.fixture
+def public_file(tmp_path) -> Path:
+    """Weights of a ResNet-8 under public names."""
+    file = tmp_path / "weights" / "net.safetensors"
+    file.parent.mkdir()
+    torch.manual_seed(3)
+    save_file(public_names(resnet8(10)), file, {"normalization": "mean .4 .5 .6, std .1 .2 .3"})
+    return file
+
+
+def test_a_network_starts_from_weights_under_public_names_and_their_normalization(public_file, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
+    weights = read_weights("weights/net.safetensors")
+    network = resnet8(10)
+    noise = noise_images(10, 8, n=40)
+    splits = started_from(weights, network, noise)
+    assert splits.train.facts.mean == splits.test.facts.mean == (0.4, 0.5, 0.6)
+    assert splits.train.facts.std == (0.1, 0.2, 0.3)
+    torch.manual_seed(3)
+    same = resnet8(10)
+    assert all(
+        torch.equal(a, b) for a, b in zip(network.state_dict().values(), same.state_dict().values(), strict=True)
+    )
+    own = tmp_path / "own.safetensors"
+    save_file(network.state_dict(), own)
+    assert started_from(read_weights(own), resnet8(10), noise) is noise
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (
+            lambda: resnet8(10, channels=1),
+            r"weights 'body\.0\.0\.0\.weight' are \[16, 3, 3, 3\] there and \[16, 1, 3, 3\]",
+        ),
+        (lambda: mlp(10, inputs=4), r"no weights '.*' of this network"),
+    ],
+)
+def test_weights_of_another_network_are_refused(public_file, network, message):
+    with pytest.raises(InputError, match=message):
+        started_from(read_weights(public_file), network(), noise_images(10, 8, n=40))
+
+
+def test_a_file_that_holds_no_weights_is_named(tmp_path):
+    (tmp_path / "x.safetensors").write_bytes(b"no")
+    with pytest.raises(InputError, match=r"x\.safetensors: cannot be read as safetensors"):
+        read_weights(tmp_path / "x.safetensors")
+    with pytest.raises(InputError, match=r"no weights at .*absent"):
+        read_weights(tmp_path / "absent.safetensors")
+
+
+def test_convolutions_run_with_channels_last_on_cpus():
+    network, seen = resnet8(10), []
+    network.body[1].register_forward_hook(lambda module, inputs, output: seen.append(output))
+    train(network, noise_images(10, 8, n=40), replace(PLAIN, epochs=1), record=NOTHING, hardware=Hardware("cpu"))
+    assert seen
+    assert all(x.is_contiguous(memory_format=torch.channels_last) for x in seen)

@@ -32,6 +32,7 @@ def train_command(
     n_train: int | None = None,
     held_out: int | None = None,
     augment: bool = True,
+    start: Path | None = None,
     record: Annotated[Record, Parameter(name="*", consume_multiple=True, negative_iterable="")] = Record(),  # noqa: B008 (frozen)
     device: str = "auto",
     precision: Literal["32-true", "bf16-mixed", "64-true"] = "32-true",
@@ -67,6 +68,8 @@ def train_command(
         Training samples to hold out; by default a tenth.
     augment
         Crop and flip images as is usual for the data set.
+    start
+        A safetensors file of weights to start from, here or in the folder of data sets; by default they are drawn.
     device
         cpu, cuda, mps or auto.
     precision
@@ -95,15 +98,21 @@ def train_command(
         augment=augment,
     )
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
+    made = training.fitting(network, splits.train, data, seed=seed)
+    names = {"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {})
+    if start is not None:
+        weights = training.read_weights(start, folder=folder)
+        splits = training.started_from(weights, made, splits)
+        names["start"] = weights.name
     trained = training.train(
-        training.fitting(network, splits.train, data, seed=seed),
+        made,
         splits,
         chosen,
         seed=seed,
         out=out,
         record=record,
         hardware=training.Hardware(device, precision, workers),
-        names={"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {}),
+        names=names,
     )
     if os.environ.get("RANK", "0") == "0":
         console = Console()

@@ -63,7 +63,8 @@ def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
     described = described_splits(splits) if there else {}
     for folder in there:
         try:
-            same = json.loads((folder / "run.json").read_text())["data"] == described
+            found = json.loads((folder / "run.json").read_text())["data"]
+            same = all(found[part] == described[part] for part in ("classes", "train", "held_out", "test"))
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise InputError(f"{folder / 'run.json'}: cannot be read: {problem}; delete that folder") from problem
         if not same:

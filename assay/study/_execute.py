@@ -13,7 +13,7 @@ from assay._core.variants import Variant
 from assay._core.writing import replacing
 from assay.nn.data import Cut, Splits, load
 from assay.nn.networks import network
-from assay.nn.training import Hardware, discard_unreadable, initialized, predict, train
+from assay.nn.training import Hardware, discard_unreadable, initialized, predict, read_weights, started_from, train
 from assay.study._consent import refuse_own_code
 from assay.study._engine import DONE
 from assay.study._rows import write_rows
@@ -53,6 +53,10 @@ def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware,
     splits = _data(run.data, Cut(run.held_out, run.n_train))
     made = initialized(network(run.network), splits.train, seed=run.seed)
     names = {"data": run.data, "network": run.network}
+    if run.start is not None:
+        weights = read_weights(run.start)
+        splits = started_from(weights, made, splits)
+        names["start"] = weights.name
     trained = train(
         made, splits, run.built_recipe(), seed=run.seed, out=folder, record=run.record, hardware=hardware, names=names
     )

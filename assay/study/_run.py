@@ -31,6 +31,7 @@ class Run:
     epochs: int | None = None
     batch_size: int | None = None
     augment: bool = True
+    start: str | None = None
     learning_rate: float | None = None
     weight_decay: float | None = None
     n_train: int | None = None
@@ -48,6 +49,7 @@ class Run:
             lr=self.learning_rate,
             wd=self.weight_decay,
             augment=None if self.augment else "off",
+            start=self.start and Path(self.start).stem,
             record=None if self.record == RECORD else sha256(repr(self.record).encode()).hexdigest()[:8],
         )
         return Path(data, self.network.replace(":", "."), method, str(self.seed))
@@ -88,6 +90,7 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
             epochs=study.epochs,
             batch_size=study.batch_size,
             augment=study.augment,
+            start=study.start,
             learning_rate=learning_rate,
             weight_decay=weight_decay,
             n_train=n_train,

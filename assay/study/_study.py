@@ -63,6 +63,7 @@ class Study(BaseModel):
     epochs: PositiveInt | None = None  # None: the recipe's own
     batch_size: PositiveInt | None = None
     augment: bool = True
+    start: str | None = None  # a safetensors file of weights to start from, here or in the folder of data sets
     learning_rates: list[PositiveFloat | None] = Field([None], min_length=1)
     weight_decays: list[NonNegativeFloat | None] = Field([None], min_length=1)
     n_train: list[PositiveInt | None] = Field([None], min_length=1)  # None: all

@@ -26,7 +26,7 @@ from assay.nn.networks._resnet import (
     resnet50_imagenet,
     resnet110_bottleneck,
 )
-from assay.nn.networks._resnet_cifar import resnet8, resnet32, resnet110
+from assay.nn.networks._resnet_cifar import resnet8, resnet20, resnet32, resnet44, resnet56, resnet110
 from assay.nn.networks._text_cnn import gp_cnn, text_cnn8
 from assay.nn.networks._tree_lstm import TreeNetwork, roots, tree_lstm
 from assay.nn.networks._vgg import vgg16_bn, vgg16_confidnet
@@ -38,7 +38,10 @@ Factory = Callable[..., nn.Module]
 NETWORKS: dict[str, Factory] = {
     "mlp": mlp,
     "resnet8": resnet8,
+    "resnet20": resnet20,
     "resnet32": resnet32,
+    "resnet44": resnet44,
+    "resnet56": resnet56,
     "resnet110": resnet110,
     "preact_resnet110": preact_resnet110,
     "resnet18": resnet18,
@@ -124,10 +127,13 @@ __all__ = [
     "resnet8",
     "resnet18",
     "resnet18_imagenet",
+    "resnet20",
     "resnet32",
+    "resnet44",
     "resnet50",
     "resnet50_grid",
     "resnet50_imagenet",
+    "resnet56",
     "resnet110",
     "resnet110_bottleneck",
     "roots",

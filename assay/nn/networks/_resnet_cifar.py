@@ -30,9 +30,24 @@ def resnet8(n_classes: int, *, channels: int = 3) -> Network:
     return _resnet(n_classes, 1, channels)
 
 
+def resnet20(n_classes: int, *, channels: int = 3) -> Network:
+    """Three blocks a stage."""
+    return _resnet(n_classes, 3, channels)
+
+
 def resnet32(n_classes: int, *, channels: int = 3) -> Network:
     """Five blocks a stage."""
     return _resnet(n_classes, 5, channels)
+
+
+def resnet44(n_classes: int, *, channels: int = 3) -> Network:
+    """Seven blocks a stage."""
+    return _resnet(n_classes, 7, channels)
+
+
+def resnet56(n_classes: int, *, channels: int = 3) -> Network:
+    """Nine blocks a stage."""
+    return _resnet(n_classes, 9, channels)
 
 
 def resnet110(n_classes: int, *, channels: int = 3) -> Network:

@@ -10,7 +10,7 @@ from torch.optim import SGD, Adagrad, Adam, Optimizer
 
 from assay.nn.losses import Loss, cross_entropy
 from assay.nn.objectives import Objective, Task, every_node, of_loss
-from assay.nn.optim import multistep
+from assay.nn.optim import cosine, multistep
 from assay.nn.training import Keeper, Recipe, best, last
 
 MakeOptimizer = Callable[[nn.Module], Optimizer]
@@ -86,6 +86,11 @@ SETUPS: dict[str, Setup] = {
     # the mean, clipped at 2 / 128, at 128 times the rate with a 128th of the weight decay.
     "mukhoti2020_as_coded": on_images(
         epochs=350, drops=(150, 250), lr=0.1 * 128, weight_decay=5e-4 / 128, clip_norm=2 / 128, keep=best()
+    ),
+    # Not of a paper: training on from given weights, a finished baseline, so weights are averaged from the first epoch.
+    "fine_tuning": Setup(
+        Recipe("cross_entropy", of_loss(cross_entropy), sgd(lr=0.05, weight_decay=5e-4), epochs=8, schedule=cosine()),
+        averaging_from=0.0,
     ),
     "mukhoti2020_newsgroups": Setup(
         Recipe("cross_entropy", of_loss(cross_entropy), adam(lr=1e-3), epochs=50, keep=best())

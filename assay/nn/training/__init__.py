@@ -8,6 +8,7 @@ from assay.nn.training._history import History
 from assay.nn.training._loop import Diverged, Trained, train
 from assay.nn.training._network import fitting, initialized, last_linear, predict, seed_of
 from assay.nn.training._recipe import EpochEnd, Keeper, Recipe, Start, averaged, best, last
+from assay.nn.training._start import Weights, normalized_splits, read_weights, started_from
 
 __all__ = [
     "FIGURES",
@@ -21,6 +22,7 @@ __all__ = [
     "Record",
     "Start",
     "Trained",
+    "Weights",
     "averaged",
     "best",
     "described_splits",
@@ -31,8 +33,11 @@ __all__ = [
     "last_linear",
     "load_run",
     "load_weights",
+    "normalized_splits",
     "predict",
+    "read_weights",
     "seed_of",
+    "started_from",
     "train",
     "use_threads",
     "versions",

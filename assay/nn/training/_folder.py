@@ -20,6 +20,7 @@ from assay.nn.networks import network
 from assay.nn.training._configuration import differences, versions
 from assay.nn.training._history import History
 from assay.nn.training._network import initialized
+from assay.nn.training._start import normalized_splits
 from assay.predictions import Predictions
 
 CHECKPOINT = "checkpoint.pt"
@@ -103,14 +104,16 @@ def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
     A run on a user's own data or network is refused: reading a run calls no code that its files name.
     """
     try:
-        names = json.loads((run / "run.json").read_text())["names"]
+        described = json.loads((run / "run.json").read_text())
+        names, facts = described["names"], described.get("data", {})
+        mean, std = tuple(facts.get("mean", ())), tuple(facts.get("std", ()))
         data, name, folder = str(names["data"]), str(names["network"]), names.get("folder")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
     for own in filter(is_own, (data, name)):
         instead = "build the network yourself, and use load_weights and export_onnx in Python"
         raise InputError(f"{run}: names code, {own!r}, and assay never calls code that run.json names; {instead}")
-    splits = load(data, folder=None if folder is None else str(folder))
+    splits = normalized_splits(load(data, folder=None if folder is None else str(folder)), mean, std)
     made = initialized(network(name), splits.train, seed=0)
     load_weights(made, run)
     some = splits.test.first(n)

@@ -154,6 +154,9 @@ def train(
     record.refuse_beyond(recipe.epochs)
     recipe.keep().refuse(recipe.epochs, held_out=len(splits.held_out))
     fabric = launched(hardware)
+    if fabric.device.type == "cpu":
+        # Convolutions on CPUs take about three quarters of the time.
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # stubs lack it
     model = _wrapped(network, fabric)
     rank, processes = fabric.global_rank, fabric.world_size
     task = Task(len(splits.train), splits.train.n_classes, recipe.epochs)

@@ -99,8 +99,10 @@ def weights_kept(network: nn.Module) -> Iterator[None]:
 
 
 def as_weights(x: Tensor, like: Tensor) -> Tensor:
-    """Inputs in the precision of the weights; words and trees stay whole numbers."""
-    return x.to(like.dtype) if x.is_floating_point() else x
+    """Inputs in the precision of the weights, and in their layout; words and trees stay whole numbers."""
+    last = x.ndim == like.ndim == 4 and like.is_contiguous(memory_format=torch.channels_last)
+    layout = torch.channels_last if last else torch.preserve_format
+    return x.to(like.dtype, memory_format=layout) if x.is_floating_point() else x
 
 
 @torch.no_grad()
