@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +13,13 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
+from assay.maps import ConfidenceMap, Map
+from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
-from assay.thresholds import choose_threshold
+from assay.thresholds import By, choose_threshold, predicted_class
+
+Rows = Predictions | Outcomes
 
 
 def threshold_command(
@@ -23,6 +28,7 @@ def threshold_command(
     risk: float | None = None,
     coverage: float | None = None,
     error_cost: float | None = None,
+    by: By | None = None,
     level: float = 0.95,
     mapping: Annotated[Path | None, Parameter(name="--map")] = None,
     columns: ColumnNames = STANDARD,
@@ -42,6 +48,8 @@ def threshold_command(
         Accept this share of inputs instead.
     error_cost
         Or minimize the cost: an accepted error costs as much as this many reviews.
+    by
+        One threshold for each `group` (a column named by --group) or predicted `class`, whose guarantees hold together.
     level
         Probability that the guarantee holds.
     mapping
@@ -51,7 +59,6 @@ def threshold_command(
     json
         Write the threshold and its figures to this file.
     """
-    refuse_group(columns)
     not_over(json, reading=[held_out, mapping])
     rows = files.read(held_out, columns)
     with loops.threads(threads):
@@ -62,10 +69,19 @@ def threshold_command(
             rows = in_order(rows, loaded.fit.classes)
             if loaded.fit.rows == rows_digest(rows) and not in_sample:
                 raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
-            rows = maps.apply(loaded, rows)
-        chosen = choose_threshold(rows, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
+            rows, by = _applied(loaded, rows, by)
+        chosen = choose_threshold(rows, by=by, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
     Console().print(terminal.threshold_view(chosen))
     if json is not None:
         from assay.report.jsons import write_json
 
         write_json(chosen, json)
+
+
+def _applied(mapping: Map, rows: Rows, by: By | None) -> tuple[Rows, By | None]:
+    """The rows with the map's confidence; a map of the confidence leaves no classes, so they become the groups."""
+    for part in maps.parts(mapping):
+        if by == "class" and isinstance(part, ConfidenceMap) and isinstance(rows, Predictions):
+            rows, by = replace(rows, group=predicted_class(rows)), "group"
+        rows = maps.apply(part, rows)
+    return rows, by

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
-from assay.thresholds import Threshold
+from assay.thresholds import GroupThresholds, Threshold
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-def write_json(results: dict[str, Audit] | Comparison | Threshold, file: Path) -> None:
-    """Write one comparison, one threshold, or audits by the name of their model."""
+def write_json(results: dict[str, Audit] | Comparison | Threshold | GroupThresholds, file: Path) -> None:
+    """Write one comparison, one threshold, thresholds by group, or audits by the name of their model."""
     if isinstance(results, Threshold):
-        derived = {"coverage": results.coverage, "observed_risk": results.observed_risk, "workload": results.workload}
-        content = _record(results) | derived | {"verdict": str(results)}
+        content = _threshold(results)
+    elif isinstance(results, GroupThresholds):
+        groups = {name: _threshold(t) for name, t in results.groups.items()}
+        content = _record(results) | {"groups": groups, "coverage": results.coverage, "verdict": str(results)}
     elif isinstance(results, Comparison):
         differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
         content = _record(results) | {"differences": differences, "verdict": str(results)}
@@ -42,6 +44,11 @@ def jsonable(value: object) -> object:
     if isinstance(value, float) and (isnan(value) or isinf(value)):
         return None if isnan(value) else str(value)
     return value
+
+
+def _threshold(t: Threshold) -> dict[str, object]:
+    derived = {"coverage": t.coverage, "observed_risk": t.observed_risk, "workload": t.workload, "verdict": str(t)}
+    return _record(t) | derived | ({"instead": _threshold(t.instead)} if t.instead else {})
 
 
 def _record(value: DataclassInstance) -> dict[str, object]:

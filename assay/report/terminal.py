@@ -15,7 +15,7 @@ from assay.comparing import Comparison, Difference, Verdict
 from assay.maps import Fit, Map
 from assay.metrics import COMPARED, METRICS
 from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
-from assay.thresholds import Threshold, spelled
+from assay.thresholds import GroupThresholds, Threshold, level, spelled
 
 COLORS = {"better": "green", "worse": "red"}
 MODELS_ABREAST = 3  # models in one table
@@ -107,16 +107,37 @@ def _candidates(name: str, fit: Fit) -> Grid:
     return table
 
 
-def threshold_view(threshold: Threshold) -> RenderableType:
+def threshold_view(threshold: Threshold | GroupThresholds) -> RenderableType:
     """The threshold, its guarantee, and the share of inputs left for review."""
+    if isinstance(threshold, GroupThresholds):
+        return _threshold_of_each(threshold)
     if not threshold.accepted:
-        return Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")
+        parts = [Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")]
+        head = Text("The smallest risk that can be promised instead:", "bold")
+        return Group(*parts, head, _promise(threshold.instead)) if threshold.instead else parts[0]
+    head = Text("The promise is for all inputs together and is not kept in these groups:", "bold")
+    broken = [head, *(Text(f"  {group}") for group in threshold.broken)] if threshold.broken else []
+    return Group(_promise(threshold), *broken)
+
+
+def _promise(threshold: Threshold) -> Grid:
     table = _grid("accept what is at least", spelled(threshold.value, up=True))
     table.add_row("errors among the accepted, seen", share(threshold.observed_risk))
-    table.add_row(f"at most, at {threshold.confidence:.0%} confidence", share(threshold.guaranteed_risk))
+    table.add_row(f"at most, at {level(threshold.confidence)} confidence", share(threshold.guaranteed_risk))
     table.add_row("inputs accepted", f"{share(threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
     table.add_row("left for review", share(threshold.workload))
     return table
+
+
+def _threshold_of_each(thresholds: GroupThresholds) -> RenderableType:
+    table = _grid("group", "accept at least", "accepted", "of", "errors seen", "at most")
+    notes = []
+    for name, t in thresholds.groups.items():
+        shown = (spelled(t.value, up=True), share(t.coverage), f"{t.n:,}", share(t.observed_risk))
+        table.add_row(Text(name), *(shown if t.accepted else ("nothing", *shown[1:3], "")), share(t.guaranteed_risk))
+        notes += [] if t.accepted else [Text(f"{name}: {str(t).removeprefix('accept nothing: ')}.")]
+    promise = f"All of these hold together at {level(thresholds.confidence)} confidence;"
+    return Group(table, Text(f"{promise} {share(thresholds.coverage)} of all inputs are accepted.", "bold"), *notes)
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:

@@ -1,0 +1,17 @@
+"""Thresholds: answer when sure enough, with a promise about the errors among the accepted answers."""
+
+from assay.thresholds._choosing import By, choose_threshold, predicted_class
+from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold, level, spelled
+from assay.thresholds._search import risk_bound
+
+__all__ = [
+    "By",
+    "GroupRisk",
+    "GroupThresholds",
+    "Threshold",
+    "choose_threshold",
+    "level",
+    "predicted_class",
+    "risk_bound",
+    "spelled",
+]
