@@ -43,6 +43,7 @@ from assay.study import (
     expand,
     has_rows,
     joined,
+    published_beside,
     read_rows,
     read_study,
     reference_method,
@@ -53,6 +54,7 @@ from assay.study import (
     state,
     try_out,
     tune,
+    tuned_study,
     why,
     write_rows,
 )
@@ -72,6 +74,19 @@ SMALL = {
     "n_train": [200],
     "held_out": 100,
     "calibrators": ["none", "temperature"],
+}
+
+
+TUNED = {
+    "data": ["digits", "synthetic"],
+    "recipes": [f"{name}@karandikar2021" for name in ("cross_entropy", "s_avuc", "focal", "focal_s_avuc")],
+    "epochs": 1,
+    "n_train": [100],
+    "metrics": ["ece_l2_mass", "accuracy", "mean_entropy"],
+    "published": ["karandikar2021/2"],
+    "stands_for": {"digits": "cifar10", "synthetic": "cifar100", "mlp": "wrn28_10"},
+    "assumed": ["here"],
+    "record": {"figures": [], "on": [], "weight_norm": False, "learned_epochs": False},
 }
 
 
@@ -126,6 +141,10 @@ def test_a_run_has_the_values_it_names():
         ('recipes = [{ recipe = "focal", gamma = [[1]] }]', "lists of numbers are values of gammas, starts, cuts only"),
         ('recipes = [{ recipe = "flsd53", cuts = ["low"] }]', "lists of numbers are values of"),
         ('recipes = ["focal,gamma"]', "'gamma' is not name=value"),
+        ('chosen = [{ data = "digit", recipe = "sam", rho = 0.1 }]', "unknown data under chosen 'digit'; did you mean"),
+        ('chosen = [{ recipe = "focal", gamma = 1 }]', "chosen: 'focal' is none of the recipes: cross_entropy, sam"),
+        ('chosen = [{ recipe = "sam" }]', "must name a recipe and its values"),
+        ('chosen = [{ recipe = "sam", roh = 1 }]', "no hyper-parameter 'roh'"),
         ('networks = [{ network = "mlp", widht = 3 }]', "no hyper-parameter 'widht' of this network; it has width"),
         ("held_out_sizes = [-5]", "held_out_sizes"),
         ("weight_decays = [-1.0]", "weight_decays"),
@@ -605,6 +624,68 @@ def test_values_are_chosen_in_turn_and_kept(tmp_path):
     assert trial.error.mean == float(evaluate(files.read(tmp_path / run.folder / "held_out.npz"))["ece"])
 
 
+def test_values_may_be_chosen_for_a_data_set_and_keep_the_name_of_the_method():
+    study = small(
+        data=["digits", "synthetic"],
+        recipes=["focal@wang2021"],
+        seeds=[0],
+        chosen=[
+            {"recipe": "focal@wang2021", "gamma": 5},
+            {"data": "synthetic", "recipe": "focal@wang2021", "gamma": 1},
+        ],
+        published=["wang2021/2"],
+        calibrators=["temperature_ece"],
+        stands_for={"digits": "cifar100", "synthetic": "svhn", "mlp": "resnet32"},
+    )
+    digits, synthetic = expand(study)
+    assert (digits.shown, str(digits.method)) == ("focal@wang2021", "focal@wang2021,gamma=5")
+    assert (synthetic.shown, str(synthetic.method)) == ("focal@wang2021", "focal@wang2021,gamma=1")
+    assert "focal@wang2021,gamma=5" in str(digits.folder)
+    beside = published_beside(study)
+    found = {data: beside({"data": data, "network": "mlp", "split": "test"}, "focal@wang2021", "temperature_ece", "ece")
+             for data in study.data}  # fmt: skip
+    assert (found["digits"].data, found["digits"].method) == ("cifar100", "focal(gamma=5)")
+    assert (found["synthetic"].data, found["synthetic"].method) == ("svhn", "focal(gamma=1)")
+
+
+def test_a_grid_may_depend_on_the_recipe():
+    study = small(tune={"kappa": {"*s_avuc": [0.3], "*avuc*": [1.0, 2.0]}, "beta": [0.1]})
+    names = ("focal_s_avuc", "avuc_gs", "mmce")
+    assert [study.grid("kappa", Variant(name)) for name in names] == [[0.3], [1.0, 2.0], []]
+    assert study.grid("beta", Variant("mmce")) == [0.1]
+
+
+def test_a_tuned_study_of_two_data_sets_runs_and_is_reported(tmp_path):
+    """karandikar2021: a choice for each data set, and one pooled effect for each secondary loss."""
+    (tmp_path / "s.toml").write_text(
+        "\n".join(f"{key} = {toml(value)}" for key, value in {**SMALL, **TUNED}.items())
+        + "\n[tune]\nkappa = [0.3, 0.7]\nweight_decay = [1e-4, 0.5]\n"
+    )
+    study = read_study(tmp_path / "s.toml")
+
+    def run_all(runs):
+        for run in runs:
+            execute(study, run, tmp_path / "runs")
+
+    found = tune(study, tmp_path / "runs", run_all)
+    assert set(found.best) == {("digits", "mlp"), ("synthetic", "mlp")}
+    assert all("weight_decay" in method.values for methods in found.best.values() for method in methods.values())
+    file = tmp_path / "tuned.toml"
+    file.write_text(tuned_study(study, tmp_path / "s.toml", found, file, on="held_out", metric="ece"))
+    tuned = read_study(file)
+    assert tuned.assumed == ["here", "values of kappa, weight_decay chosen on held_out by ece"]
+    for run in expand(tuned):
+        assert run.method == found.best[run.data, run.network][Variant(*run.shown.split("@")[:1], {}, "karandikar2021")]
+        execute(tuned, run, tmp_path / "runs")
+    to, html, figures = (tmp_path / name for name in ("x.tex", "x.html", "f"))
+    how = Tabulation(published=True)
+    report_command(file, out=tmp_path / "runs", to=to, html=html, figures=figures, how=how)
+    assert (tmp_path / "f" / "effects-of-secondary-losses-on-ece_l2_mass.svg").read_text().count("s_avuc") > 0
+    rows = rows_of(tuned, tmp_path / "runs")
+    assert set(rows["method"].to_pylist()) == set(TUNED["recipes"])
+    assert None not in rows["recipe_weight_decay"].to_pylist()
+
+
 @pytest.mark.parametrize(
     ("changes", "metric", "says"),
     [
@@ -673,6 +754,8 @@ def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
     assert _chosen(values, 0.01) == two
     assert _chosen(values, 1.0) == three
     assert _chosen(values, 0.0) == one
+    assert _chosen(values, 0.0055) == two
+    assert _chosen(values, 0.0055, relative=True) == one  # 0.0055 * 0.90 is less than the .005 given up
 
 
 def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch):

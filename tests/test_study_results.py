@@ -206,7 +206,12 @@ def test_every_published_figure_belongs_beside_a_number_of_some_study():
     found = set()
     for study in map(read_study, STUDIES.glob("*.toml")):
         find = published_beside(study)
-        axes = (study.data, study.networks, study.scores_in_full, ["test", "cifar10_c", *study.shifts])
+        axes = (
+            study.data,
+            map(str, study.networks_in_full),
+            study.scores_in_full,
+            ["test", "cifar10_c", *study.shifts],
+        )
         for data, network, score, split in product(*axes) if study.published else ():
             point = {"data": data, "network": network, "score": str(score), "split": split}
             names = product(study.methods, study.corrections, study.metrics)
@@ -224,6 +229,13 @@ def test_a_table_shows_the_papers_figure_and_the_difference():
     assert shown in markdown(table)
     assert shown in latex(table)
     assert f"{paper},{figure.sd},{ours - paper},zhu2022,2" in as_csv([table])
+
+
+def test_a_table_may_show_the_standard_error_of_the_mean():
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece"], error="sem")
+    summary = table.lines[0].cells["ece"].summary
+    assert f"{100 * summary.mean:.2f}±{100 * summary.sd / summary.n**0.5:.2f}" in markdown(table)
+    assert "mean ± sem over seeds" in markdown(table)
 
 
 def printed(*shown: Grid, width: int) -> str:

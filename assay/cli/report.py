@@ -20,6 +20,7 @@ from assay._core.lookup import needs
 from assay._core.writing import not_over, replacing
 from assay.report import tables as shown
 from assay.study import (
+    Error,
     Run,
     Study,
     StudyTable,
@@ -73,6 +74,8 @@ class Tabulation:
     ----------
     test
         How a method is compared with the baseline: Welch's t-test, or paired by seed.
+    error
+        What stands behind ±: the standard deviation over seeds, or the standard error of the mean.
     holm
         Correct the tests of each metric for their number.
     bold
@@ -82,6 +85,7 @@ class Tabulation:
     """
 
     test: Literal["welch", "paired"] = "welch"
+    error: Error = "sd"
     holm: Annotated[bool, Parameter(negative="")] = False
     bold: shown.Bold = "best"
     published: Annotated[bool, Parameter(negative="")] = False
@@ -151,6 +155,7 @@ def study_tables(study: Study, runs: list[Run], out: Path, how: Tabulation = DEF
         metrics=study.metrics,
         test=TESTS_BY_NAME[how.test],
         corrected=how.holm,
+        error=how.error,
         beside=published_beside(study) if how.published else no_figure,
     )
 
@@ -185,7 +190,7 @@ def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
     done = [run for run in runs if state(study, out / run.folder) == "done"]
     for run in track(done, "pages of runs", console=Console(stderr=True), transient=True):
         predictions = files.read(out / run.folder / "test.npz")
-        name = str(run.method)
+        name = run.shown
         audit_page({name: predictions}, {name: audit(predictions)}, out / run.folder / "audit.html")
 
 

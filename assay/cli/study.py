@@ -156,6 +156,7 @@ def tune_command(
     on: Literal["held_out", "test"] = "held_out",
     metric: str = "ece",
     give_up: float = 0.01,
+    relative: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Choose the values of the hyper-parameters under [tune], one after the other, and write a study with them.
 
@@ -171,6 +172,8 @@ def tune_command(
         The metric to minimize.
     give_up
         How far accuracy may stay below the highest.
+    relative
+        --give-up is a share of the highest accuracy, not a difference of accuracies.
     """
     study = read_study(file)
     not_over(to, reading=[file])
@@ -178,8 +181,6 @@ def tune_command(
     from assay.study import check
 
     where.refuse_file()
-    if len(study.data) > 1 or len(study.networks) > 1:
-        raise InputError(f"{file}: values are chosen for one data set and one network; this study has several")
     where = replace(where, allow_code=agreed(study, file, allow_code=where.allow_code))
     with Console(stderr=True).status("checking the study"):
         check(study, root=where.out, allow_code=where.allow_code)
@@ -192,7 +193,7 @@ def tune_command(
                     folder = where.out / done.failed[0].folder
                     raise InputError(f"a run failed: {why(folder)}; {folder / FAILED} says more")
 
-            tuned = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up)
+            tuned = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up, relative=relative)
     except KeyboardInterrupt:
         Console().print("stopped; the same command continues from here", style="yellow")
         return INTERRUPTED
@@ -290,9 +291,11 @@ def _print_failures(console: Console, runs: Sequence[Run], out: Path) -> None:
 
 def _trials(tuned: Tuned, on: str, metric: str) -> RenderableType:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, title=f"chosen on {on}", title_justify="left")
-    for head in ("parameter", "method", heading("accuracy"), heading(metric), ""):
-        grid.add_column(head, overflow="fold")
+    for head in ("data", "network", "parameter", "method", heading("accuracy"), heading(metric), ""):
+        grid.add_column(head, overflow="fold", no_wrap=head in ("data", "network", "parameter"))
     for trial in tuned.trials:
         numbers = (quantity(m).unit.number(s.mean) for m, s in (("accuracy", trial.accuracy), (metric, trial.error)))
-        grid.add_row(trial.parameter, str(trial.method), *numbers, "chosen" if trial.chosen else "")
+        grid.add_row(
+            trial.data, trial.network, trial.parameter, str(trial.method), *numbers, "chosen" if trial.chosen else ""
+        )
     return grid

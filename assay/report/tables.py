@@ -28,7 +28,7 @@ class CellText:
     """The parts of a cell; Markdown, LaTeX and the terminal each combine them in their own way."""
 
     mean: str
-    sd: str = ""  # with its sign ±
+    spread: str = ""  # with its sign ±
     mark: str = ""
     few: str = ""  # how many seeds there are, if fewer than in other cells
     paper: str = ""  # the published figure, and our mean minus it: 9.94 (+3.12)
@@ -38,7 +38,7 @@ class CellText:
     @property
     def number(self) -> str:
         """Mean and standard deviation."""
-        return self.mean + self.sd
+        return self.mean + self.spread
 
     @property
     def after(self) -> str:
@@ -52,12 +52,13 @@ MISSING = CellText("–")
 def cell_text(metric: str, cell: StudyCell, *, bold: Bold = "best", seeds: int = 0) -> CellText:
     """The parts of a cell; a cell of fewer than `seeds` seeds says so."""
     unit, summary = quantity(metric).unit, cell.summary
+    spread = {"sd": summary.sd, "sem": summary.sem}[cell.error]
     paper = ""
     if cell.published is not None and cell.difference is not None:
         paper = f"{unit.number(cell.published.mean)} ({unit.factor * cell.difference:+.{unit.digits}f})"
     return CellText(
         mean=unit.number(summary.mean),
-        sd="" if isnan(summary.sd) else f"±{unit.number(summary.sd)}",
+        spread="" if isnan(spread) else f"±{unit.number(spread)}",
         mark=MARKS[cell.word],
         few=f"n={summary.n}" if summary.n < seeds else "",
         paper=paper,
@@ -71,7 +72,7 @@ def legend(table: StudyTable, bold: Bold = "best") -> str:
     how = f"{TESTS[table.test]}, p < {table.level:g}{' by Holm' if table.corrected else ''}"
     marks = f"against {table.baseline}, and its calibrators against none, ▲ significantly better, ▼ worse ({how})"
     last = "; under it the figure of a paper, and ours minus it" if _has_published(table) else ""
-    return f"mean ± sd over seeds; {marks}; bold: {BOLD[bold]}{last}"
+    return f"mean ± {table.error} over seeds; {marks}; bold: {BOLD[bold]}{last}"
 
 
 def _has_published(table: StudyTable) -> bool:
@@ -158,7 +159,7 @@ def _in_lines(cell: CellText) -> Text:
         return Text(cell.mean, "dim")
     color = {"better": "green", "worse": "red"}.get(cell.tone, "")
     shown = Text(cell.mean + (cell.mark or " "), f"{'bold ' if cell.bold else ''}{color}".strip())
-    for part, style in ((cell.sd, "dim"), (cell.few, "yellow"), *((part, "blue") for part in cell.paper.split())):
+    for part, style in ((cell.spread, "dim"), (cell.few, "yellow"), *((part, "blue") for part in cell.paper.split())):
         if part:
             shown.append(f"\n{part} ", f"{style} not bold")
     return shown

@@ -15,7 +15,7 @@ from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
 from assay.study._statistics import Summary, cohens_d, holm_corrected, paired, ranks, welch, within_sem
 from assay.study._study import TEMPERATURE, USUAL_SCORE, Study, read_study, reference_method
-from assay.study._table import StudyCell, StudyLine, StudyTable, better, mean_ranks, tabulate
+from assay.study._table import Error, StudyCell, StudyLine, StudyTable, better, mean_ranks, tabulate
 from assay.study._tuning import Trial, Tuned, tune, tuned_study
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ __all__ = [
     "USUAL_SCORE",
     "Beside",
     "Cluster",
+    "Error",
     "Progress",
     "Run",
     "Study",

@@ -30,13 +30,16 @@ def published_beside(study: Study) -> Beside:
     figures = [figure for figure in published.load() if _table(figure) in study.published]
     figures.sort(key=lambda figure: study.published.index(_table(figure)), reverse=True)
     by_name = {(f.data, f.network, *f.variants, f.score, f.shift, f.metric): f for f in figures}
-    theirs = {str(variant): _their_name(study, variant) for variant in (*study.methods, *study.corrections)}
+    calibrators = {str(variant): _their_name(study, variant) for variant in study.corrections}
+    methods = {str(variant): variant for variant in study.methods}
 
     def beside(point: Mapping[str, Any], method: str, calibrator: str, metric: str) -> Figure | None:
         split = ELSEWHERE.get(point["split"], point["split"])
         ours = (point["data"], point["network"], point.get("score", USUAL_SCORE), split)
         data, network, score, shift = (study.stands_for.get(name, name) for name in ours)
-        return by_name.get((data, network, theirs[method], theirs[calibrator], score, shift, metric))
+        named = methods[method]
+        theirs = _their_name(study, study.at(point["data"], point["network"], named), named)
+        return by_name.get((data, network, theirs, calibrators[calibrator], score, shift, metric))
 
     return beside
 
@@ -45,6 +48,8 @@ def _table(figure: Figure) -> str:
     return f"{figure.paper}/{figure.table}"
 
 
-def _their_name(study: Study, variant: Variant) -> Variant:
+def _their_name(study: Study, variant: Variant, named: Variant | None = None) -> Variant:
+    """What a variant stands for: by its name in the study, without values chosen for the data, or by all its values."""
     stands_for = {parse_variant(ours): parse_variant(theirs) for ours, theirs in study.stands_for.items()}
-    return replace(stands_for.get(variant, variant), setup=None)
+    found = stands_for.get(named or variant, stands_for.get(variant, variant))
+    return replace(found, setup=None)

@@ -97,7 +97,7 @@ def write_rows(study: Study, run: Run, folder: Path) -> None:
     measured = with_means(_values(study, folder))
     if not measured:
         raise InputError(f"of {', '.join(study.metrics)} nothing can be computed by the study's calibrators and scores")
-    run_columns = {name: getattr(run, name) for name in RUN_AXES} | method_columns(run.method)
+    run_columns = {name: getattr(run, name) for name in RUN_AXES} | method_columns(run.method) | {"method": run.shown}
     table = row_table([run_columns | _measured_columns(row) for row in measured])
     with replacing(folder / rows_file(study)) as stream, pa.ipc.new_file(stream, table.schema) as file:
         file.write_table(table)
@@ -143,7 +143,9 @@ def _conforming(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def rows_file(study: Study) -> str:
     """A file name that depends on the numbers asked for: studies that ask for others share the folder of a run."""
     names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
-    asked = json.dumps({name: getattr(study, name) for name in names} | {"columns": SCHEMA.names})
+    asked = json.dumps(
+        {name: getattr(study, name) for name in names} | {"columns": SCHEMA.names, "chosen": study.chosen}
+    )
     return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.arrow"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from hashlib import sha256
 from itertools import product
@@ -37,6 +37,12 @@ class Run:
     n_train: int | None = None
     held_out: int | None = None
     record: Record = RECORD  # what training records; it cannot be computed later
+    label: str = field(default="", compare=False)  # the method's name in the study, without values chosen for the data
+
+    @property
+    def shown(self) -> str:
+        """The name of the method in tables and figures, the same on all data sets and networks."""
+        return self.label or str(self.method)
 
     @property
     def folder(self) -> Path:
@@ -85,7 +91,8 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
         Run(
             data=data,
             network=network,
-            method=method,
+            method=study.at(data, network, method),
+            label=str(method),
             seed=seed,
             epochs=study.epochs,
             batch_size=study.batch_size,

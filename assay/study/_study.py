@@ -5,8 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import (
     BaseModel,
@@ -19,19 +20,21 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from assay._core.arrays import InputError
 from assay._core.lookup import hint, lookup
-from assay._core.variants import Value, Variant, parse_variant
+from assay._core.variants import Number, Value, Variant, parse_variant
 from assay.epochs import Record
 from assay.metrics import METRICS
 from assay.published import SOURCES
 from assay.study._corrections import UNCHANGED, check_correction
 from assay.study._scores import check_score
 from assay.study._shifts import corruptions_like
-from assay.study._variants import Entry, variants
+from assay.study._variants import Entry, Plain, variants
 
+Grid = list[Plain]
 USUAL_SCORE = "max_probability"  # the score that maps of the confidence change
 TEMPERATURE = "temperature"  # the result of a calibrator: not a metric, but the papers tabulate it
 
@@ -59,6 +62,7 @@ class Study(BaseModel):
     data: list[str] = Field(min_length=1)
     networks: list[Entry] = Field(min_length=1)
     recipes: list[Entry] = Field(min_length=1)
+    chosen: list[dict[str, Plain | list[Number]]] = []  # values of a recipe on one data set or network
     seeds: list[NonNegativeInt] = Field(min_length=1)
     epochs: PositiveInt | None = None  # None: the recipe's own
     batch_size: PositiveInt | None = None
@@ -74,7 +78,7 @@ class Study(BaseModel):
     shifts: list[str] = []  # names, or patterns such as *_3 (made here) and cifar10_c/* (read from disk)
     metrics: list[str] = Field(["accuracy", "ece", "auroc", "aurc", "e_aurc", "nll"], min_length=1)
     baseline: str = ""  # the recipe to compare the others with; by default the first
-    tune: dict[str, list[Value]] = {}  # values of hyper-parameters to choose from, one parameter after the other
+    tune: dict[str, Grid | dict[str, Grid]] = {}  # values to choose from, one parameter after the other; see `grid`
     record: Record = Record()  # what each run records of its epochs
     train_predictions: bool = False  # write predictions on the training set too (wang2021, fig 5)
     published: list[str] = []  # tables of the papers to show beside ours, such as zhu2022/2
@@ -95,6 +99,26 @@ class Study(BaseModel):
     def methods(self) -> list[Variant]:
         """Recipes with their values."""
         return variants("recipe", self.recipes)
+
+    def at(self, data: str, network: str, method: Variant) -> Variant:
+        """The method with the values that are chosen for a data set and a network; later entries go first."""
+        values = dict(method.values)
+        for entry in self.chosen:
+            point, chosen = chosen_values(entry)
+            here = (point.get("data", data), point.get("network", network)) == (data, network)
+            if here and parse_variant(point["recipe"]) == method:
+                values |= chosen
+        return Variant(method.name, values, method.setup)
+
+    def grid(self, parameter: str, method: Variant) -> Grid:
+        """The values of a hyper-parameter to try for a method; a table has values by a pattern of recipe names.
+
+        kappa = { "*s_avuc" = [0.3, 0.5], "*avuc*" = [1.0, 2.0] }: the first pattern that fits counts.
+        """
+        tried = self.tune[parameter]
+        if isinstance(tried, list):
+            return tried
+        return next((values for pattern, values in tried.items() if fnmatch(method.name, pattern)), [])
 
     @property
     def corrections(self) -> list[Variant]:
@@ -122,6 +146,18 @@ class Study(BaseModel):
     def _known_tables(cls, names: list[str]) -> list[str]:
         return [_known("published table", name, [f"{s.paper}/{s.table}" for s in SOURCES]) for name in names]
 
+    @model_validator(mode="after")
+    def _chosen_for_something(self) -> Self:
+        for entry in self.chosen:
+            point, _ = chosen_values(entry)
+            known = {"data": self.data, "network": list(map(str, self.networks_in_full))}
+            for name, values in known.items():
+                if name in point:
+                    _known(f"{name} under chosen", point[name], values)
+            if parse_variant(point["recipe"]) not in self.methods:
+                raise InputError(f"chosen: '{point['recipe']}' is none of the recipes: {_listed(self.methods)}")
+        return self
+
     @field_validator(*CHECKS)
     @classmethod
     def _known_names(cls, entries: list[Any], info: ValidationInfo) -> list[Any]:
@@ -133,19 +169,38 @@ class Study(BaseModel):
         return entries
 
 
+def chosen_values(entry: dict[str, Plain | list[Number]]) -> tuple[dict[str, str], dict[str, Value]]:
+    """(recipe, and data and network if they are given; values) of an entry under chosen.
+
+    >>> chosen_values({"data": "cifar100", "recipe": "focal@wang2021", "gamma": 5})
+    ({'data': 'cifar100', 'recipe': 'focal@wang2021'}, {'gamma': 5})
+    """
+    point = {name: str(value) for name, value in entry.items() if name in ("data", "network", "recipe")}
+    if "recipe" not in point or len(point) == len(entry):
+        raise InputError(f"chosen: {entry} must name a recipe and its values, and may name data and network")
+    values = {name: value for name, value in entry.items() if name not in point}
+    return point, {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _listed(methods: Iterable[Variant]) -> str:
+    return ", ".join(map(str, methods))
+
+
 def reference_method(study: Study) -> Variant:
     """The method to compare the others with: the baseline of the study, or its first method."""
     if not study.baseline:
         return study.methods[0]
     wanted = parse_variant(study.baseline)
     if wanted not in study.methods:
-        known = ", ".join(map(str, study.methods))
-        raise InputError(f"the baseline '{study.baseline}' is none of the methods: {known}")
+        raise InputError(f"the baseline '{study.baseline}' is none of the methods: {_listed(study.methods)}")
     return study.methods[study.methods.index(wanted)]
 
 
 def read_study(file: str | Path) -> Study:
-    """Read a study from TOML; `extends` names a file next to it that supplies the keys missing here."""
+    """Read a study from TOML; `extends` names a file next to it that supplies the keys missing here.
+
+    What the two assume is put together.
+    """
     content = _content(Path(file))
     try:
         return Study(**content)
@@ -165,7 +220,11 @@ def _content(file: Path, extending: tuple[Path, ...] = ()) -> dict[str, Any]:
     base = own.pop("extends", None)
     if not isinstance(base, str | None):
         raise InputError(f"{file}: extends must name a file, got {base}")
-    return own if base is None else _content(file.parent / base, (*extending, file.resolve())) | own
+    if base is None:
+        return own
+    inherited = _content(file.parent / base, (*extending, file.resolve()))
+    assumed = dict.fromkeys([*inherited.get("assumed", []), *own.get("assumed", [])])
+    return inherited | own | {"assumed": list(assumed)}
 
 
 def _refuse_twice(entries: list[Any]) -> None:
@@ -180,7 +239,7 @@ def _first(problem: ValidationError) -> str:
     if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         key, inside = str(error["loc"][-1]), len(error["loc"]) > 1
         return f"unknown key '{key}'; {hint(key, [f.name for f in fields(Record)] if inside else Study.model_fields)}"
-    return f"{error['loc'][0]}: {error['msg'].removeprefix('Value error, ')}"
+    return ": ".join([*map(str, error["loc"][:1]), error["msg"].removeprefix("Value error, ")])
 
 
 def _known(kind: str, name: str, names: Iterable[str]) -> str:

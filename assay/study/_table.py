@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import isnan, nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ ALWAYS = ("data", "network", "split")  # shown even if they do not vary
 CELL = ("method", "calibrator", "metric")
 
 Test = Callable[[Summary, Summary], float]
+Error = Literal["sd", "sem"]  # the standard deviation over seeds, or the standard error of the mean
 Pair = tuple[str, str]  # method, calibrator
 CellKey = tuple[str, str, str]  # method, calibrator, metric
 
@@ -36,6 +37,7 @@ class StudyCell:
     p_value: float  # nan for the baseline itself
     word: str  # better, worse, or nothing
     best: bool
+    error: Error = "sd"
     published: Figure | None = None
 
     @property
@@ -65,6 +67,7 @@ class StudyTable:
     test: Test = welch
     level: float = 0.05
     corrected: bool = False  # for the number of tests of a metric, by Holm
+    error: Error = "sd"  # what stands behind ±
 
     @cached_property
     def seeds(self) -> int:
@@ -80,6 +83,7 @@ def tabulate(
     test: Test = welch,
     level: float = 0.05,
     corrected: bool = False,
+    error: Error = "sd",
     beside: Beside = no_figure,
 ) -> list[StudyTable]:
     """One table for each point of the other axes than method, calibrator and metric.
@@ -91,7 +95,7 @@ def tabulate(
     for (*where, method, calibrator, metric), summary in _summaries(rows):
         points.setdefault(tuple(where), {})[method, calibrator, metric] = summary
     varies = [i for i, name in enumerate(POINT) if name in ALWAYS or len({point[i] for point in points}) > 1]
-    empty = StudyTable({}, tuple(metrics), (), baseline, test, level, corrected)
+    empty = StudyTable({}, tuple(metrics), (), baseline, test, level, corrected, error)
     bounds = _bounds(rows)
     made = []
     for point, summaries in points.items():
@@ -196,7 +200,7 @@ def _cells(compared: _Compared, metric: str) -> dict[Pair, StudyCell]:
     for (pair, summary), p_value in zip(here.items(), holm_corrected(p) if how.corrected else p, strict=True):
         other = against[pair]
         word = _word(metric, summary.mean - other.mean) if other is not None and p_value < how.level else ""
-        cells[pair] = StudyCell(summary, p_value, word, best=pair in best)
+        cells[pair] = StudyCell(summary, p_value, word, best=pair in best, error=how.error)
     return cells
 
 

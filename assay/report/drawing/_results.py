@@ -45,13 +45,13 @@ class Results:
 
     @property
     def methods(self) -> dict[str, Variant]:
-        """The methods of all runs, by display name."""
-        return {str(run.method): run.method for run in self.runs}
+        """The methods of the study, by display name."""
+        return {str(method): method for method in self.study.methods}
 
     @property
     def value_columns(self) -> list[str]:
         """The columns of the rows that hold hyper-parameters of recipes."""
-        names = {value_column(name) for method in self.methods.values() for name in method.values}
+        names = {value_column(name) for run in self.runs for name in run.method.values}
         return sorted(names & set(self.rows.column_names))
 
     @property
@@ -77,7 +77,7 @@ class Results:
             folder = self.root / run.folder
             if (folder / "history.json").is_file():
                 point = point_title({name: getattr(run, name) for name in TRAINING})
-                points.setdefault(point, {}).setdefault(str(run.method), {})[run.seed] = folder
+                points.setdefault(point, {}).setdefault(run.shown, {})[run.seed] = folder
         yield from points.items()
 
     def folders_of_one_seed(self) -> Iterator[tuple[str, dict[str, Path]]]:

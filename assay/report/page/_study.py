@@ -35,7 +35,7 @@ def study_content(study: Study, runs: Sequence[Run], root: Path, tables: list[St
         "progress": _runs.progress(found),
         "verdict": overall(filled) if len(filled) > 1 else [sentence for table in filled for sentence in words(table)],
         "assumed": study.assumed,
-        "methods": list(dict.fromkeys(str(run.method) for run in runs)),
+        "methods": list(dict.fromkeys(run.shown for run in runs)),
         "metrics": [_metric(metric) for metric in study.metrics],
         "views": [_view(table, study.metrics, points.index(_point(table))) for table in filled],
         "overview": _overview(filled) if len(filled) > 1 else None,
@@ -57,7 +57,7 @@ def _by_method(found: Sequence[FoundRun], point: tuple[tuple[str, object], ...])
     folders: dict[str, list[Path]] = {}
     for each in found:
         if all(getattr(each.run, name) == value for name, value in point):
-            folders.setdefault(str(each.run.method), []).append(each.folder)
+            folders.setdefault(each.run.shown, []).append(each.folder)
     return folders
 
 
