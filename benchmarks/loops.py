@@ -16,6 +16,7 @@ from timing import seconds
 from assay import Predictions, metrics
 from assay._core import loops, plain
 from assay._core.plain import ClassSums
+from assay.metrics._bins import mass_starts
 
 SIZES = ((10_000, 10, 3.0), (300_000, 100, 3.8))
 EARNED = 1.5
@@ -50,11 +51,13 @@ def pairs(n: int, k: int, m: float) -> dict[str, tuple[Callable[[], object], Cal
         "moments": both("moments", logits, labels, 0.5),
         "confidence": (lambda: loops.confidence_at(logits, 0.5, at), lambda: plain.confidence(logits, 0.5, at)),
         "runs": (lambda: loops.runs(negated.copy(), errors), lambda: plain.runs(negated.copy(), errors)),
-        "spread": both("spread", r.score, r.kept, r.wrong),
+        "finite": (lambda: loops.all_finite(logits), lambda: plain.finite(logits)),
+        "areas": both("areas", r.score, r.kept, r.wrong),
+        "between": both("between", r.score, r.kept, r.wrong, mass_starts(r, 15)),
         "width_bins": both("width_bins", outcomes.confidence, outcomes.correct, upper),
         "majorant": both("majorant", r.kept, r.right),
-        "laplacian": both("laplacian", r.score, r.size, r.hits, 0.4),
-        "log_likelihood": both("log_likelihood", r.score, r.hits, r.misses),
+        "laplacian": both("laplacian", r.score, r.kept, r.wrong, 0.4),
+        "log_likelihood": both("log_likelihood", r.score, r.kept, r.wrong),
         "sweep": both("sweep", r.kept, r.right, 2, 100),
     }
 

@@ -18,6 +18,7 @@ from assay._core.arrays import InputError
 from assay._core.library import SOURCES
 from assay._core.plain import ClassSums
 from assay.metrics import Ranking
+from assay.metrics._bins import mass_starts
 
 needs_library = pytest.mark.skipif(not loops.AVAILABLE, reason="no C compiler when the package was installed")
 SOURCE = Path(loops.__file__)
@@ -250,7 +251,8 @@ def test_a_ranking_of_unequal_columns_is_refused():
 def test_arrays_that_do_not_fit_never_reach_the_library():
     one, two = np.ones(1), np.ones(2)
     calls = (
-        lambda: loops.spread(one, one, two),
+        lambda: loops.areas(one, one, two),
+        lambda: loops.between(one, one, two, np.array([1, 0])),
         lambda: loops.majorant(two, one),
         lambda: loops.laplacian(two, one, two, 0.4),
         lambda: loops.sweep(two, one, 2, 5),
@@ -329,14 +331,42 @@ def test_a_ranking_of_integers_is_one_of_floats():
 @needs_library
 @given(rankings)
 def test_loops_over_a_ranking(r):
-    for ours, theirs in zip(
-        loops.spread(r.score, r.kept, r.wrong), twins.spread(r.score, r.kept, r.wrong), strict=True
-    ):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
-    columns = r.score, r.hits, r.misses
+    columns = r.score, r.kept, r.wrong
+    np.testing.assert_allclose(loops.areas(*columns), twins.areas(*columns), rtol=1e-13)
     np.testing.assert_allclose(loops.log_likelihood(*columns), twins.log_likelihood(*columns), rtol=1e-13)
-    kernel = r.score, r.size, r.hits, 0.4
+    kernel = *columns, 0.4
     np.testing.assert_allclose(loops.laplacian(*kernel), twins.laplacian(*kernel), rtol=1e-9, atol=1e-12 * r.n)
+
+
+@needs_library
+@given(rankings, st.integers(1, 40))
+def test_sums_between_the_rows_of_a_ranking(r, n_bins):
+    start = mass_starts(r, n_bins)
+    ours, theirs = (of.between(r.score, r.kept, r.wrong, start) for of in (loops, twins))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13 * r.n)
+    np.testing.assert_allclose(ours[0].sum(), r.claimed[-1], rtol=1e-12)
+
+
+@needs_library
+@pytest.mark.parametrize("start", [[101, 0], [100, -1], [50, 60, 0]])
+def test_bins_that_are_not_rows_of_the_ranking_are_refused(start):
+    r = ranking_of(0, 100, 10**6)
+    with pytest.raises(InputError, match="rows start at"):
+        loops.between(r.score, r.kept, r.wrong, np.array(start))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_one_value_that_is_not_finite_is_found_wherever_it_is(plain, dtype, value):
+    for n, k in ((1, 2), (3, 5), (11, 7), (40, 40)):
+        z = np.full((n, k), np.finfo(dtype).max / 2, dtype=dtype)
+        assert loops.all_finite(z)
+        assert plain(loops.all_finite, z)
+        for place in {0, 1, n * k // 2, n * k - 1}:
+            other = z.copy()
+            other.flat[place] = value
+            assert not loops.all_finite(other)
+            assert not plain(loops.all_finite, other)
 
 
 @needs_library
@@ -361,8 +391,8 @@ def test_sweeps_reach_as_far(r):
 @pytest.mark.parametrize("width", [0.002, 0.05, 0.4, 3.0, 100.0])
 def test_exponentials_of_all_sizes(width):
     for c in np.random.default_rng(0).random(200):
-        score, one, none = np.array([c, 0.0]), np.ones(2), np.array([0.0, 1.0])  # d is -c, and 1
-        pair = (loops.laplacian(score, one, none, width) - c * c - 1) / (-2 * c)
+        score, kept, wrong = np.array([c, 0.0]), np.arange(3.0), np.array([0.0, 1.0, 1.0])  # d is -c, and 1
+        pair = (loops.laplacian(score, kept, wrong, width) - c * c - 1) / (-2 * c)
         np.testing.assert_allclose(pair, np.exp(-c / width), rtol=1e-14, atol=1e-15 / c)
 
 

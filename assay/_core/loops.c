@@ -224,40 +224,98 @@ int64_t assay_runs(const double *values, int64_t n, const double *errors, int64_
     return t;
 }
 
-/* Adds n samples to bins of equal width in [0, 1], of which b ends with upper[b]: rows of `out` [3, bins] are how many
- * there are, the sum of their confidence, and that of their hits.
+/* Adds n samples to bins of equal width in [0, 1], of which b ends with upper[b]: rows of `out` [4, 3, bins] are how many
+ * there are, the sum of their confidence, and that of their hits. Neighbors go to different ones of the four tables, so
+ * that none waits for the sum of the one before.
  */
 void assay_width_bins(const double *confidence, const bool *correct, int64_t n, const double *upper, int64_t bins,
                       double *out)
 {
     for (int64_t i = 0; i < n; i++) {
-        const double c = confidence[i];
-        int64_t b = c >= 1 ? bins - 1 : c > 0 ? (int64_t)(c * (double)bins) : 0;
-        b = b < bins ? b : bins - 1;
-        b -= b && c <= upper[b - 1]; /* on an edge */
-        b += b < bins - 1 && c > upper[b];
-        out[b] += 1;
-        out[bins + b] += c;
-        out[2 * bins + b] += correct[i];
+        const double c = confidence[i], within = c > 0 ? c < 1 ? c : 1 : 0;
+        int64_t b = (int64_t)(within * (double)bins); /* or one beside it: no branches, which nobody could foresee */
+        b -= b == bins;
+        b -= (b > 0) & (c <= upper[b - (b > 0)]);
+        b += (b < bins - 1) & (c > upper[b]);
+        double *table = out + i % 4 * 3 * bins;
+        table[b] += 1;
+        table[bins + b] += c;
+        table[2 * bins + b] += correct[i];
     }
 }
 
-/* From a ranking's scores [t] and cumulative counts [t + 1]: right answers among those accepted, and how many their
- * confidence claims [t + 1]; samples, errors and right answers at each score [t].
- */
-WIDE void assay_spread(const double *restrict score, const double *restrict kept, const double *restrict wrong,
-                       int64_t t, double *restrict right, double *restrict claimed, double *restrict size,
-                       double *restrict misses, double *restrict hits)
+/* Adds the terms of one score, or of four, to the sums of a ranking. */
+#define ADD_AREAS(TYPE, sums, score, kept, wrong, from)                                                                \
+    do {                                                                                                               \
+        TYPE c, before, after, wrong_before, wrong_after;                                                              \
+        memcpy(&c, (score) + (from), sizeof c);                                                                        \
+        memcpy(&before, (kept) + (from), sizeof before);                                                               \
+        memcpy(&after, (kept) + (from) + 1, sizeof after);                                                             \
+        memcpy(&wrong_before, (wrong) + (from), sizeof wrong_before);                                                  \
+        memcpy(&wrong_after, (wrong) + (from) + 1, sizeof wrong_after);                                                \
+        const TYPE size = after - before, misses = wrong_after - wrong_before, hits = size - misses;                   \
+        const TYPE precision = (after - wrong_after) / after;                                                          \
+        (sums)[0] += (before - wrong_before + hits * 0.5) * misses;                                                    \
+        (sums)[1] += precision * hits;                                                                                 \
+        (sums)[2] += precision * size;                                                                                 \
+        (sums)[3] += (errors - wrong_before) / (n - before) * misses;                                                  \
+        (sums)[4] += (wrong_before + misses * 0.5) * size;                                                             \
+        (sums)[5] += c * hits;                                                                                         \
+        (sums)[6] += c * misses;                                                                                       \
+        (sums)[7] += c * c * size;                                                                                     \
+    } while (0)
+
+/* The sums that metrics of a ranking share, see `plain.Areas`, from its scores [t] and cumulative counts [t + 1]. */
+WIDE void assay_areas(const double *restrict score, const double *restrict kept, const double *restrict wrong,
+                      int64_t t, double *restrict out)
 {
-    double sum = right[0] = claimed[0] = 0;
-    for (int64_t i = 0; i < t; i++) {
-        right[i + 1] = kept[i + 1] - wrong[i + 1];
-        size[i] = kept[i + 1] - kept[i];
-        misses[i] = wrong[i + 1] - wrong[i];
-        hits[i] = size[i] - misses[i];
+    const double n = kept[t], errors = wrong[t];
+    Doubles sums[8] = {0};
+    int64_t i = 0;
+    for (; i + 4 <= t; i += 4)
+        ADD_AREAS(Doubles, sums, score, kept, wrong, i);
+    for (int j = 0; j < 8; j++)
+        out[j] = (sums[j][0] + sums[j][2]) + (sums[j][1] + sums[j][3]);
+    for (; i < t; i++)
+        ADD_AREAS(double, out, score, kept, wrong, i);
+}
+
+/* Of bins of a ranking, bin b its rows start[b + 1] to start[b]: rows of `out` [3, bins] are the sum of the confidence
+ * of its samples, and of how far it is from the accuracy of the bin, and of the square of that. Returns how many bins.
+ */
+WIDE int64_t assay_between(const double *restrict score, const double *restrict kept, const double *restrict wrong,
+                           int64_t t, const int64_t *restrict start, int64_t bins, double *restrict out)
+{
+    for (int64_t b = 0; b < bins; b++)
+        if (start[b + 1] < 0 || start[b] > t || start[b + 1] > start[b])
+            return -1;
+    for (int64_t b = 0; b < bins; b++) {
+        const int64_t from = start[b + 1], to = start[b];
+        const double n = kept[to] - kept[from], accuracy = to > from ? 1 - (wrong[to] - wrong[from]) / n : 0;
+        Doubles claims = {0}, gaps = {0}, squares = {0};
+        int64_t i = from;
+        for (; i + 4 <= to; i += 4) {
+            Doubles c, before, after;
+            memcpy(&c, score + i, sizeof c);
+            memcpy(&before, kept + i, sizeof before);
+            memcpy(&after, kept + i + 1, sizeof after);
+            const Doubles size = after - before, gap = c - accuracy;
+            claims += c * size;
+            gaps += (Doubles)((Longs)gap & INT64_MAX) * size; /* without its sign */
+            squares += gap * gap * size;
+        }
+        double *found = out + b;
+        found[0] = (claims[0] + claims[2]) + (claims[1] + claims[3]);
+        found[bins] = (gaps[0] + gaps[2]) + (gaps[1] + gaps[3]);
+        found[2 * bins] = (squares[0] + squares[2]) + (squares[1] + squares[3]);
+        for (; i < to; i++) {
+            const double size = kept[i + 1] - kept[i], gap = score[i] - accuracy;
+            found[0] += score[i] * size;
+            found[bins] += fabs(gap) * size;
+            found[2 * bins] += gap * gap * size;
+        }
     }
-    for (int64_t i = 0; i < t; i++)
-        claimed[i + 1] = sum += score[i] * size[i];
+    return bins;
 }
 
 /* Corners of the least concave majorant of n points, x rising: their indices, first and last among them, and how many
@@ -289,43 +347,48 @@ int64_t assay_majorant(const double *x, const double *y, int64_t n, int64_t *cor
     return t + 1;
 }
 
-/* sum of hits log c + misses log(1 - c) over t scores c between the least normal number and 1. */
-WIDE double assay_log_likelihood(const double *score, const double *hits, const double *misses, int64_t t)
+/* sum of hits log c + misses log(1 - c) over a ranking's t scores c, between the least normal number and 1. */
+WIDE double assay_log_likelihood(const double *score, const double *kept, const double *wrong, int64_t t)
 {
     Doubles sums = {0};
     double sum = 0;
     int64_t i = 0;
     for (; i + 4 <= t; i += 4) { /* one logarithm each, for few scores have both */
-        Doubles c, right, wrong, logarithm;
+        Doubles c, before, after, wrong_before, wrong_after, logarithm;
         memcpy(&c, score + i, sizeof c);
-        memcpy(&right, hits + i, sizeof right);
-        memcpy(&wrong, misses + i, sizeof wrong);
-        const Longs any = right > DOUBLES(0.0), both = any & (wrong > DOUBLES(0.0));
+        memcpy(&before, kept + i, sizeof before);
+        memcpy(&after, kept + i + 1, sizeof after);
+        memcpy(&wrong_before, wrong + i, sizeof wrong_before);
+        memcpy(&wrong_after, wrong + i + 1, sizeof wrong_after);
+        const Doubles misses = wrong_after - wrong_before, hits = after - before - misses;
+        const Longs any = hits > DOUBLES(0.0), both = any & (misses > DOUBLES(0.0));
         const Doubles x = (Doubles)(((Longs)c & any) | ((Longs)(DOUBLES(1.0) - c) & ~any));
         LOG_DOUBLES(logarithm, x);
-        const Doubles terms = (Doubles)(((Longs)right & any) | ((Longs)wrong & ~any)) * logarithm;
-        sums += (Doubles)((Longs)terms & ((right > DOUBLES(0.0)) | (wrong > DOUBLES(0.0))));
+        const Doubles terms = (Doubles)(((Longs)hits & any) | ((Longs)misses & ~any)) * logarithm;
+        sums += (Doubles)((Longs)terms & ((hits > DOUBLES(0.0)) | (misses > DOUBLES(0.0))));
         if (both[0] | both[1] | both[2] | both[3])
             for (int l = 0; l < 4; l++)
-                sum += both[l] ? wrong[l] * any_log(1 - c[l]) : 0;
+                sum += both[l] ? misses[l] * any_log(1 - c[l]) : 0;
     }
-    for (; i < t; i++)
-        sum += (hits[i] > 0 ? hits[i] * any_log(score[i]) : 0)
-               + (misses[i] > 0 ? misses[i] * any_log(1 - score[i]) : 0);
+    for (; i < t; i++) {
+        const double misses = wrong[i + 1] - wrong[i], hits = kept[i + 1] - kept[i] - misses;
+        sum += (hits > 0 ? hits * any_log(score[i]) : 0) + (misses > 0 ? misses * any_log(1 - score[i]) : 0);
+    }
     return sum + ((sums[0] + sums[2]) + (sums[1] + sums[3]));
 }
 
-/* sum_ij d_i d_j exp(-|c_i - c_j| / width) over samples of descending confidence c, of which `size` tie at each score;
- * d = correct - confidence. Once c_i >= c_j the kernel is exp(-c_i / width) / exp(-c_j / width): one running sum.
+/* sum_ij d_i d_j exp(-|c_i - c_j| / width) over the samples of a ranking's t scores c; d = correct - confidence. Once
+ * c_i >= c_j the kernel is exp(-c_i / width) / exp(-c_j / width): one running sum.
  */
-WIDE double assay_laplacian(const double *score, const double *size, const double *hits, int64_t t, double width)
+WIDE double assay_laplacian(const double *score, const double *kept, const double *wrong, int64_t t, double width)
 {
     double x[BLOCK] = {0}, decay[BLOCK], excess[BLOCK], above = 0, sum = 0;
     for (int64_t start = 0; start < t; start += BLOCK) {
         const int64_t rows = t - start < BLOCK ? t - start : BLOCK;
+        const double *c = score + start, *k = kept + start, *w = wrong + start;
         for (int64_t i = 0; i < rows; i++) {
-            x[i] = -score[start + i] / width;
-            excess[i] = hits[start + i] - score[start + i] * size[start + i];
+            x[i] = -c[i] / width;
+            excess[i] = (1 - c[i]) * (k[i + 1] - k[i]) - (w[i + 1] - w[i]);
         }
         for (int64_t i = 0; i < rows; i += 4) {
             Doubles some, found;

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from ctypes import CDLL, Structure, addressof, c_char, c_double, c_int64, c_void_p
+from ctypes import CDLL, Structure, addressof, c_bool, c_char, c_double, c_int64, c_void_p
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import numpy as np
 from assay._core import plain
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask, single
 from assay._core.library import library
-from assay._core.plain import ClassSums
+from assay._core.plain import Areas, ClassSums
 
 LANES = 8  # rows that C works on side by side, at most
 PART = 2**18  # elements of the least part that is worth a thread of its own
@@ -53,12 +53,15 @@ def _typed(c: CDLL) -> CDLL:
         for rows in ("logits", "probabilities"):
             function = getattr(c, f"assay_{rows}_{kind}")
             function.argtypes, function.restype = (p, p, n, n, p, n, p, p, p), n
+        finite = getattr(c, f"assay_finite_{kind}")
+        finite.argtypes, finite.restype = (p, n), c_bool
         moments, confidence = getattr(c, f"assay_moments_{kind}"), getattr(c, f"assay_confidence_{kind}")
         moments.argtypes, moments.restype = (p, p, n, n, x, p, p), n
         confidence.argtypes, confidence.restype = (p, n, n, x, p, p), n
     c.assay_runs.argtypes, c.assay_runs.restype = (p, n, p, n, p, p, p), n
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
-    c.assay_spread.argtypes, c.assay_spread.restype = (p, p, p, n, p, p, p, p, p), None
+    c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
+    c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -125,13 +128,12 @@ def reduce(values: Array, labels: Labels, *, normalized: bool, sums: ClassSums |
 
 
 def all_finite(values: Array) -> bool:
-    """Whether all values are finite. A sum is infinite or nan if any term is, and is cheaper than a test of each."""
+    """Whether all values are finite."""
     n, k = values.shape
     found: list[bool] = []
 
     def part(rows: slice, _: None) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            found.append(bool(np.isfinite(values[rows].sum(dtype=single(values[:0]).dtype))))
+        found.append((_finite if AVAILABLE else plain.finite)(values[rows]))
 
     _in_parts(n, k, part, None, 0)
     return all(found)
@@ -170,11 +172,11 @@ def _matching(values: Array, labels: Labels) -> Labels:
 def _in_parts(n: int, k: int, work: Callable[[slice, Any], None], sums: ClassSums | None, room: int) -> None:
     """Work on parts of the rows, on as many threads as there are; sums of the parts are added up in their order."""
     count = max(min(n * k // PART, MOST_PARTS, ROOM // max(room, 1)), 1)
+    if count == 1:
+        work(slice(0, n), sums)
+        return
     ends = [LANES * (n * i // (count * LANES)) for i in range(count)] + [n]
     parts = [slice(start, stop) for start, stop in pairwise(ends)]
-    if count == 1:
-        work(parts[0], sums)
-        return
     own = [None if sums is None else sums.alike() for _ in parts]
     if n_threads() == 1:
         for rows, some in zip(parts, own, strict=True):
@@ -218,6 +220,11 @@ def _classes(sums: ClassSums) -> tuple[object, ...]:
     sizes = ((sums.upper, b), (sums.mass, 4 * k), (sums.labels, k), (sums.binned, 3 * k * b))
     upper, *rest = (_checked(x.reshape(-1), np.float64, size).ctypes.data for x, size in sizes)
     return upper, b, sums.threshold, *rest
+
+
+def _finite(values: Array) -> bool:
+    x, kind = _scores(values)
+    return bool(getattr(_c, f"assay_finite_{kind}")(x.ctypes.data, x.size))
 
 
 def _moments(logits: Array, labels: Labels, b: float) -> Floats:
@@ -266,26 +273,43 @@ def runs(negated: Floats, errors: Floats) -> tuple[Floats, Floats, Floats]:
     return negated[:t], kept[: t + 1], wrong[: t + 1]
 
 
-def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
-    """Of a ranking: right answers and claims among those accepted [t + 1]; size, errors and hits at each score [t]."""
+def areas(score: Floats, kept: Floats, wrong: Floats) -> Areas:
+    """Sums that the metrics of a ranking share."""
     if not AVAILABLE:
-        return plain.spread(score, kept, wrong)
-    t = len(score)
-    right, claimed, size, misses, hits = np.empty(t + 1), np.empty(t + 1), np.empty(t), np.empty(t), np.empty(t)
-    into = _at(right), _at(claimed), _at(size), _at(misses), _at(hits)
-    _c.assay_spread(*_columns(t, score), *_columns(t + 1, kept, wrong), t, *into)
-    return right, claimed, size, misses, hits
+        return plain.areas(score, kept, wrong)
+    t, out = len(score), np.empty(8)
+    _c.assay_areas(*_ranked(score, kept, wrong), t, _at(out))
+    return Areas(*out.tolist())
+
+
+def between(score: Floats, kept: Floats, wrong: Floats, start: Labels) -> Floats:
+    """Of bins of a ranking, bin b its rows start[b + 1] to start[b]: sums over its samples, [3, b].
+
+    They are the sum of confidence, of its distance from the accuracy of the bin, and of the square of that.
+    """
+    if not AVAILABLE:
+        return plain.between(score, kept, wrong, start)
+    bins = len(start) - 1
+    out, y = np.empty((3, bins)), np.ascontiguousarray(start, dtype=np.int64)
+    if _c.assay_between(*_ranked(score, kept, wrong), len(score), _at(y), bins, _at(out)) != bins:
+        raise InputError(f"bins of {len(score)} rows start at {y.tolist()}")
+    return out
+
+
+def _ranked(score: Floats, kept: Floats, wrong: Floats) -> list[Any]:
+    """What C takes for the columns of a ranking."""
+    return [*_columns(len(score), score), *_columns(len(score) + 1, kept, wrong)]
 
 
 def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     """Of bins of equal width that end with `upper`: how many samples, the sum of their confidence and of their hits."""
     if not AVAILABLE:
         return plain.width_bins(confidence, correct, upper)
-    n, bins, out = len(confidence), len(upper), np.zeros((3, len(upper)))
+    n, bins, out = len(confidence), len(upper), np.zeros((4, 3, len(upper)))
     c, hits = np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
     addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
     _c.assay_width_bins(*addresses, n, *_columns(bins, upper), bins, _at(out))
-    return out
+    return np.asarray(out.sum(0))
 
 
 def majorant(x: Floats, y: Floats) -> Labels:
@@ -296,18 +320,18 @@ def majorant(x: Floats, y: Floats) -> Labels:
     return corner[: _c.assay_majorant(*_columns(len(x), x, y), len(x), _at(corner))]
 
 
-def laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
-    """sum_ij d_i d_j exp(-|c_i - c_j| / width) over samples in descending order of c, with d = correct - c."""
+def laplacian(score: Floats, kept: Floats, wrong: Floats, width: float) -> float:
+    """sum_ij d_i d_j exp(-|c_i - c_j| / width) over the samples of a ranking with confidence c; d = correct - c."""
     if not AVAILABLE:
-        return plain.laplacian(score, size, hits, width)
-    return float(_c.assay_laplacian(*_columns(len(score), score, size, hits), len(score), width))
+        return plain.laplacian(score, kept, wrong, width)
+    return float(_c.assay_laplacian(*_ranked(score, kept, wrong), len(score), width))
 
 
-def log_likelihood(score: Floats, hits: Floats, misses: Floats) -> float:
-    """sum of hits log c + misses log(1 - c) over descending scores c; none is 1 that had errors, or 0 that had hits."""
+def log_likelihood(score: Floats, kept: Floats, wrong: Floats) -> float:
+    """sum of hits log c + misses log(1 - c) over a ranking's scores c; no error has c = 1, no hit c = 0."""
     if not AVAILABLE or not np.finfo(np.float64).tiny <= score[-1] or score[0] > 1:
-        return plain.log_likelihood(score, hits, misses)
-    return float(_c.assay_log_likelihood(*_columns(len(score), score, hits, misses), len(score)))
+        return plain.log_likelihood(score, kept, wrong)
+    return float(_c.assay_log_likelihood(*_ranked(score, kept, wrong), len(score)))
 
 
 def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:

@@ -7,7 +7,7 @@ digits do not depend on whether there was a compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -117,6 +117,12 @@ def _tally(p: Floats, labels: Labels, sums: ClassSums) -> None:
 
 
 @quiet
+def finite(values: Array) -> bool:
+    """A sum is infinite or nan if any term is, and is cheaper than a test of each; a sum may overflow too."""
+    return bool(np.isfinite(values.sum(dtype=single(values[:0]).dtype))) or bool(np.isfinite(values).all())
+
+
+@quiet
 def moments(logits: Array, labels: Labels, b: float) -> Floats:
     """Of softmax(b z), summed over rows: NLL and its first three derivatives by b, [4]."""
     _refuse(labels, logits.shape[1])
@@ -217,9 +223,41 @@ def from_zero(steps: Array) -> Floats:
     return out
 
 
-def spread(score: Floats, kept: Floats, wrong: Floats) -> tuple[Floats, ...]:
-    size, misses = kept[1:] - kept[:-1], wrong[1:] - wrong[:-1]
-    return kept - wrong, from_zero(score * size), size, misses, size - misses
+class Areas(NamedTuple):
+    """Sums over the scores of a ranking, most confident first, that its metrics share."""
+
+    outranked: float  # pairs of a right answer and an error with less confidence, ties counting half
+    precision_of_hits: float  # accuracy of the kept samples, at each right answer
+    precision: float  # the same at each sample
+    precision_of_misses: float  # share of errors among the samples at and below each error
+    accepted_errors: float  # errors among the kept samples, at each sample
+    claims_of_hits: float  # confidence of right answers
+    claims_of_misses: float  # confidence of errors
+    squared_claims: float  # squared confidence
+
+
+def areas(score: Floats, kept: Floats, wrong: Floats) -> Areas:
+    size, misses, right = np.diff(kept), np.diff(wrong), kept - wrong
+    hits, precision = size - misses, right[1:] / kept[1:]
+    below = (wrong[-1] - wrong[:-1]) / (kept[-1] - kept[:-1])
+    return Areas(
+        outranked=float((right[:-1] + hits / 2) @ misses),
+        precision_of_hits=float(precision @ hits),
+        precision=float(precision @ size),
+        precision_of_misses=float(below @ misses),
+        accepted_errors=float((wrong[:-1] + misses / 2) @ size),
+        claims_of_hits=float(score @ hits),
+        claims_of_misses=float(score @ misses),
+        squared_claims=float(score**2 @ size),
+    )
+
+
+def between(score: Floats, kept: Floats, wrong: Floats, start: Labels) -> Floats:
+    size, rows, count = np.diff(kept), start[:-1] - start[1:], kept[start[:-1]] - kept[start[1:]]
+    accuracy = 1 - (wrong[start[:-1]] - wrong[start[1:]]) / np.where(count > 0, count, 1)
+    index = np.repeat(np.arange(len(rows))[::-1], rows[::-1])
+    gap = np.abs(score - accuracy[index])
+    return np.stack([np.bincount(index, weight * size, len(rows)) for weight in (score, gap, gap * gap)])
 
 
 def majorant(x: Floats, y: Floats) -> Labels:
@@ -233,17 +271,19 @@ def majorant(x: Floats, y: Floats) -> Labels:
     return np.asarray(ends[fit.blocks])
 
 
-def laplacian(score: Floats, size: Floats, hits: Floats, width: float) -> float:
-    excess, decay = hits - score * size, np.exp(score * (-1 / width))
+def laplacian(score: Floats, kept: Floats, wrong: Floats, width: float) -> float:
+    excess, decay = (1 - score) * np.diff(kept) - np.diff(wrong), np.exp(score * (-1 / width))
     above = np.cumsum(excess * decay)
     above /= decay
     return 2 * float(excess @ above) - float(excess @ excess)
 
 
-def log_likelihood(score: Floats, hits: Floats, misses: Floats) -> float:
+def log_likelihood(score: Floats, kept: Floats, wrong: Floats) -> float:
     """Of right answers log c, of errors log(1 - c)."""
-    some, wrong = len(score) - int(score[-1] == 0), misses > 0
-    return float(np.log(score[:some]) @ hits[:some] + np.log1p(-score[wrong]) @ misses[wrong])
+    misses = np.diff(wrong)
+    hits = np.diff(kept) - misses
+    some, missed = len(score) - int(score[-1] == 0), misses > 0
+    return float(np.log(score[:some]) @ hits[:some] + np.log1p(-score[missed]) @ misses[missed])
 
 
 def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:

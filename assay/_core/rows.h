@@ -93,6 +93,25 @@ static inline void NAME(bin)(double p, int64_t j, bool hit, int64_t k, const Cla
         }                                                                                                              \
     } while (0)
 
+/* Whether all n numbers are finite: 0 times one that is not is nan, and so is every sum with it. */
+WIDE bool NAME(assay_finite)(const REAL *x, int64_t n)
+{
+    VEC sums[4] = {0}, some;
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        for (int j = 0; j < 4; j++) {
+            memcpy(&some, x + i + j * LANES, sizeof some);
+            sums[j] += some * (REAL)0;
+        }
+    REAL sum = 0;
+    for (; i < n; i++)
+        sum += x[i] * (REAL)0;
+    sums[0] += sums[1] + sums[2] + sums[3];
+    for (int j = 0; j < LANES; j++)
+        sum += sums[0][j];
+    return sum == 0;
+}
+
 /* Confidence, NLL, Brier, entropy (rows of `out`, `stride` apart) and correctness of n rows of k logits. Each row is
  * added to the sums of `classes` too, where given.
  */

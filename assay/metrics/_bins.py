@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class Bins:
         return np.where(self.count > 0, self.count, 1.0)
 
 
+@cache
 def edges(n_bins: int) -> Floats:
     """0, 1/b, ..., 1; division rounds correctly where linspace does not, so a confidence of .2 is on the edge 3/15."""
     return np.arange(n_bins + 1) / n_bins
@@ -66,7 +67,7 @@ def edges(n_bins: int) -> Floats:
 
 def width_bins(confidence: Floats, correct: Mask, n_bins: int) -> Bins:
     """Bins of equal width of samples as they come."""
-    upper = edges(n_bins)[1:].copy()
+    upper = edges(n_bins)[1:]
     return Bins(upper, *loops.width_bins(confidence, correct, upper))
 
 
@@ -75,21 +76,32 @@ def width_bins_of(r: Ranking, n_bins: int) -> Bins:
     edge = edges(n_bins)
     below = r.ascending.searchsorted(edge, side="right")
     below[0], below[-1] = 0, len(r.score)
-    return _between(r, len(r.score) - below, edge[1:])
+    return _between(r, len(r.score) - below, edge[1:])[0]
 
 
-def mass_bins_of(r: Ranking, n_bins: int) -> Bins:
-    """Bins of equal mass; a bin's right edge is the highest confidence in it, or of an empty bin the next lower one."""
+@dataclass(frozen=True, eq=False)
+class MassBins:
+    """Equal-mass bins of a ranking, and how far the confidence in them is from their accuracy."""
+
+    bins: Bins  # a bin's right edge is the highest confidence in it, or of an empty bin the next lower one
+    gaps: float  # sum over samples of |confidence - accuracy of its bin|
+    squares: float  # and of its square
+
+
+def mass_bins_of(r: Ranking, n_bins: int) -> MassBins:
+    """Bins of equal mass."""
     start = mass_starts(r, n_bins)
-    return _between(r, start, r.score[np.minimum(start[1:], len(r.score) - 1)])
+    bins, gaps, squares = _between(r, start, r.score[np.minimum(start[1:], len(r.score) - 1)])
+    return MassBins(bins, float(gaps.sum()), float(squares.sum()))
 
 
-def _between(r: Ranking, start: Labels, upper: Floats) -> Bins:
-    """Bins whose rows lie between consecutive starts, the lowest bin's first."""
-    kept, claimed, right = r.kept[start], r.claimed[start], r.right[start]
+def _between(r: Ranking, start: Labels, upper: Floats) -> tuple[Bins, Floats, Floats]:
+    """Bins whose rows lie between consecutive starts, the lowest bin's first, and the sums of `loops.between`."""
+    kept, right = r.kept[start], r.right[start]
+    claims, gaps, squares = loops.between(r.score, r.kept, r.wrong, start)
     count = kept[:-1] - kept[1:]
     effective = None if r.weighing is None else _kish(count, -np.diff(r.weighing.squares[start]))
-    return Bins(upper, count, claimed[:-1] - claimed[1:], right[:-1] - right[1:], effective)
+    return Bins(upper, count, claims, right[:-1] - right[1:], effective), gaps, squares
 
 
 def _kish(weight: Floats, squares: Floats) -> Floats:

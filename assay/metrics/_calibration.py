@@ -6,9 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from assay._core.arrays import Floats
-from assay.metrics._bins import mass_starts
-from assay.metrics._tables import N_BINS, Binnable, Rankable, equal_mass, equal_width, once, ranking
+from assay.metrics._tables import N_BINS, Binnable, Rankable, equal_mass, equal_width, mass_bins, ranking
 
 
 def ece(x: Binnable, n_bins: int = N_BINS, *, norm: float = 1) -> float:
@@ -61,13 +59,14 @@ def squared_ce(x: Binnable, n_bins: int = N_BINS) -> float:
 
 
 def ece_lb(x: Rankable, n_bins: int = N_BINS, *, norm: float = 1) -> float:
-    """Label-binned ECE: each confidence against the accuracy of its equal-mass bin (karandikar2021, eq 7).
+    """Label-binned ECE: each confidence against the accuracy of its equal-mass bin (karandikar2021, eq 7); norm 1 or 2.
 
     It is never below the binned form.
     """
-    r = ranking(x)
-    gap = once(x, _label_gap) if n_bins == N_BINS else _label_gap(x, n_bins)
-    return sqrt(float((gap * gap) @ r.size) / r.n) if norm == 2 else float((gap**norm @ r.size / r.n) ** (1 / norm))
+    if norm not in (1, 2):
+        raise ValueError(f"norm must be 1 or 2, got {norm}")
+    n, mass = ranking(x).n, mass_bins(x, n_bins)
+    return mass.gaps / n if norm == 1 else sqrt(mass.squares / n)
 
 
 def ece_lb_l1(x: Rankable) -> float:
@@ -78,10 +77,3 @@ def ece_lb_l1(x: Rankable) -> float:
 def ece_lb_l2(x: Rankable) -> float:
     """Label-binned ECE, l2."""
     return ece_lb(x, norm=2)
-
-
-def _label_gap(x: Rankable, n_bins: int = N_BINS) -> Floats:
-    """How far the confidence is from the accuracy of its equal-mass bin, at each score of the ranking, [t]."""
-    r, bins = ranking(x), equal_mass(x, n_bins)
-    start = mass_starts(r, n_bins)[::-1]
-    return np.abs(r.score - np.repeat(bins.accuracy[::-1], start[1:] - start[:-1]))

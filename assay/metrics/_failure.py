@@ -16,7 +16,7 @@ from assay.predictions import Outcomes
 def auroc(x: Rankable) -> float:
     """Chance that a right answer outranks a wrong one, ties counting half; nan where there is none of either."""
     r = ranking(x)
-    return ratio(float(r.right[:-1] @ r.misses + r.hits @ r.misses / 2), float(r.right[-1] * r.wrong[-1]))
+    return ratio(r.areas.outranked, float(r.right[-1] * r.wrong[-1]))
 
 
 def fpr95(x: Rankable, *, nearest: bool = False) -> float:
@@ -42,17 +42,19 @@ def aupr_success(x: Rankable, *, trapezoid: bool = False) -> float:
     `trapezoid` joins the points of the curve by straight lines, as FMFP's code does.
     """
     r = ranking(x)
-    precision = (r.precision + np.append(1.0, r.precision[:-1])) / 2 if trapezoid else r.precision
+    if not trapezoid:
+        return ratio(r.areas.precision_of_hits, float(r.right[-1]))
+    precision = (r.precision + np.append(1.0, r.precision[:-1])) / 2
     return ratio(float(precision @ r.hits), float(r.right[-1]))
 
 
 def aupr_error(x: Rankable, *, trapezoid: bool = False) -> float:
     """Average precision with errors as the positive class, the least confident first; nan if there are none."""
     r = ranking(x)
+    if not trapezoid:
+        return ratio(r.areas.precision_of_misses, float(r.wrong[-1]))
     precision = (r.wrong[-1] - r.wrong[:-1]) / (r.kept[-1] - r.kept[:-1])  # of all at or below each score
-    if trapezoid:
-        precision = (precision + np.append(precision[1:], 1.0)) / 2
-    return ratio(float(precision @ r.misses), float(r.wrong[-1]))
+    return ratio(float((precision + np.append(precision[1:], 1.0)) @ r.misses) / 2, float(r.wrong[-1]))
 
 
 def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
@@ -65,7 +67,7 @@ def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
     if trapezoid:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
-    at_ends = r.n - float(r.precision @ r.size)
+    at_ends = r.n - r.areas.precision
     if len(r.score) == r.n and r.weighing is None:
         return at_ends / r.n
     return (at_ends + _tie_excess(r, np.flatnonzero(r.size != 1))) / r.n
@@ -120,7 +122,7 @@ def augrc(x: Rankable) -> float:
     Equals (1 - AUROC) acc r + r^2 / 2 with r the error rate.
     """
     r = ranking(x)
-    return float(r.wrong[:-1] @ r.size + r.misses @ r.size / 2) / r.n**2
+    return r.areas.accepted_errors / r.n**2
 
 
 def risk_at_coverage(x: Rankable, coverage: float) -> float:
@@ -130,8 +132,8 @@ def risk_at_coverage(x: Rankable, coverage: float) -> float:
         raise ValueError(f"coverage must be in (0, 1], got {coverage}")
     k = ceil(coverage * r.n - 1e-9)
     block = r.kept.searchsorted(k)
-    inside = k - float(r.kept[block - 1])
-    return float(r.wrong[block - 1] + inside * r.misses[block - 1] / r.size[block - 1]) / k
+    (before, after), (wrong_before, wrong_after) = r.kept[block - 1 : block + 1], r.wrong[block - 1 : block + 1]
+    return float(wrong_before + (k - before) * (wrong_after - wrong_before) / (after - before)) / k
 
 
 def coverage_at_risk(x: Rankable, risk: float) -> float:

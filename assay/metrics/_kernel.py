@@ -16,7 +16,7 @@ def mmce(x: Rankable, *, width: float = 0.4) -> float:
     r = ranking(x)
     if max(abs(r.score[0]), abs(r.score[-1])) > 700 * width:
         raise ValueError(f"a kernel of width {width} is too narrow for scores between {r.score[-1]} and {r.score[0]}")
-    square = loops.laplacian(r.score, r.size, r.hits, width)
+    square = loops.laplacian(r.score, r.kept, r.wrong, width)
     return sqrt(max(square, 0.0)) / r.n
 
 

@@ -16,7 +16,7 @@ def accuracy(x: Rankable) -> float:
 def mean_confidence(x: Rankable) -> float:
     """Mean confidence; above accuracy means over-confident."""
     r = ranking(x)
-    return float(r.claimed[-1]) / r.n
+    return (r.areas.claims_of_hits + r.areas.claims_of_misses) / r.n
 
 
 def nll(x: Measurable) -> float:

@@ -54,7 +54,7 @@ def nll_refinement(x: Rankable) -> float:
 
 def _brier(x: Rankable) -> Decomposition:
     r, fit = ranking(x), isotonic(x)
-    score = float(r.score @ r.claims - 2 * (r.score @ r.hits) + r.right[-1])
+    score = r.areas.squared_claims - 2 * r.areas.claims_of_hits + float(r.right[-1])
     refinement = float((fit.hits * fit.misses / (fit.hits + fit.misses)).sum())
     return Decomposition((score - refinement) / r.n, refinement / r.n)
 
@@ -66,7 +66,7 @@ def _nll(x: Rankable) -> Decomposition:
     accuracy = fit.accuracy
     refinement = -float((xlogy(fit.hits, accuracy) + xlogy(fit.misses, 1 - accuracy)).sum())
     # Only the first row can have confidence 1, only the last 0.
-    if (r.score[0] == 1 and r.misses[0]) or (r.score[-1] == 0 and r.hits[-1]):
+    if (r.score[0] == 1 and r.wrong[1]) or (r.score[-1] == 0 and r.right[-1] > r.right[-2]):
         return Decomposition(inf, refinement / r.n)
-    score = -loops.log_likelihood(r.score, r.hits, r.misses)
+    score = -loops.log_likelihood(r.score, r.kept, r.wrong)
     return Decomposition((score - refinement) / r.n, refinement / r.n)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan
-from typing import NamedTuple
 
 import numpy as np
 
 from assay._core import loops
 from assay._core.arrays import Floats, InputError
-from assay._core.plain import from_zero, last_of_runs
+from assay._core.plain import Areas, from_zero, last_of_runs
 from assay.predictions import Outcomes
 
 
@@ -75,37 +74,34 @@ class Ranking:
         return self.weighing.n_wrong if self.weighing else int(self.wrong[-1])
 
     @cached_property
-    def _spread(self) -> _Spread:
-        if self.weighing is None:
-            return _Spread(*loops.spread(self.score, self.kept, self.wrong))
-        size, misses = np.diff(self.kept), np.diff(self.wrong)
-        hits = np.maximum(size - misses, 0)  # sums of weights round
-        return _Spread(from_zero(hits), from_zero(self.score * size), size, misses, hits)
+    def areas(self) -> Areas:
+        """Sums over the scores that metrics share."""
+        return loops.areas(self.score, self.kept, self.wrong)
 
-    @property
+    @cached_property
     def right(self) -> Floats:
         """Right answers among the `kept` samples, [t + 1]."""
-        return self._spread.right
+        return self.kept - self.wrong if self.weighing is None else from_zero(self.hits)
 
-    @property
+    @cached_property
     def claimed(self) -> Floats:
         """Sum of the confidence of the `kept` samples, which is the number of right answers it promises, [t + 1]."""
-        return self._spread.claimed
+        return from_zero(self.claims)
 
-    @property
+    @cached_property
     def size(self) -> Floats:
         """Samples at each score, [t]."""
-        return self._spread.size
+        return self.kept[1:] - self.kept[:-1]
 
-    @property
+    @cached_property
     def misses(self) -> Floats:
         """Errors at each score, [t]."""
-        return self._spread.misses
+        return self.wrong[1:] - self.wrong[:-1]
 
-    @property
+    @cached_property
     def hits(self) -> Floats:
         """Right answers at each score, [t]."""
-        return self._spread.hits
+        return np.maximum(self.size - self.misses, 0)  # sums of weights round
 
     @property
     def precision(self) -> Floats:
@@ -121,16 +117,6 @@ class Ranking:
     def ascending(self) -> Floats:
         """The scores from below, to search in."""
         return self.score[::-1]
-
-
-class _Spread(NamedTuple):
-    """Counts that follow from those of a ranking."""
-
-    right: Floats
-    claimed: Floats
-    size: Floats
-    misses: Floats
-    hits: Floats
 
 
 def ranking_of(outcomes: Outcomes) -> Ranking:

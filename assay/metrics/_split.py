@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assay.metrics._calibration import ece
 from assay.metrics._failure import auroc
+from assay.metrics._means import mean_confidence
 from assay.metrics._ranking import Ranking, ratio
 from assay.metrics._tables import Rankable, ranking
 
@@ -13,13 +14,13 @@ from assay.metrics._tables import Rankable, ranking
 def ece_correct(x: Rankable) -> float:
     """ECE of the right answers alone: how far their mean confidence stays below 1; nan if there are none."""
     r = ranking(x)
-    return 1 - ratio(float(r.score @ r.hits), float(r.right[-1]))
+    return 1 - ratio(r.areas.claims_of_hits, float(r.right[-1]))
 
 
 def ece_wrong(x: Rankable) -> float:
     """ECE of the wrong answers alone, their mean confidence; nan if there are none."""
     r = ranking(x)
-    return ratio(float(r.score @ r.misses), float(r.wrong[-1]))
+    return ratio(r.areas.claims_of_misses, float(r.wrong[-1]))
 
 
 def confidence_gap(x: Rankable) -> float:
@@ -64,5 +65,5 @@ def ece_terms(x: Rankable, n_bins: int = 15) -> EceTerms:
     r = ranking(x)
     right, wrong = r.right[-1] / r.n, r.wrong[-1] / r.n
     beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
-    c, e = float(r.claimed[-1]) / r.n, ece(r, n_bins)
+    c, e = mean_confidence(r), ece(r, n_bins)
     return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))

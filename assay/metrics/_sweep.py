@@ -3,7 +3,9 @@
 import numpy as np
 
 from assay._core import loops, plain
+from assay._core.arrays import row_chunks
 from assay.metrics._calibration import ada_ece
+from assay.metrics._ranking import Ranking
 from assay.metrics._tables import Rankable, ranking
 
 FEW = 16  # bins tried before asking whether the ranking is perfect
@@ -26,6 +28,14 @@ def sweep_bins(x: Rankable) -> int:
     reached = sweep(r.kept, r.right, 2, few)
     if reached < few or few == most:
         return reached
-    if (np.diff(r.hits / r.size) <= 0).all():
-        return r.n
-    return sweep(r.kept, r.right, few + 1, most)
+    return r.n if _in_order(r) else sweep(r.kept, r.right, few + 1, most)
+
+
+def _in_order(r: Ranking) -> bool:
+    """Whether the error rate never falls from one score to the next lower one; the first fall ends the search."""
+    for rows in row_chunks(len(r.score), 1):
+        near = slice(max(rows.start - 1, 0), rows.stop + 1)
+        risk = np.diff(r.wrong[near]) / np.diff(r.kept[near])
+        if (risk[1:] < risk[:-1]).any():
+            return False
+    return True

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from assay._core.plain import ClassSums
-from assay.metrics._bins import Bins, mass_bins_of, width_bins, width_bins_of
+from assay.metrics._bins import Bins, MassBins, mass_bins_of, width_bins, width_bins_of
 from assay.metrics._classwise import ClassBins, class_bins_of, weighted_class_bins
 from assay.metrics._isotonic import Isotonic, isotonic_of
 from assay.metrics._ranking import Ranking, ranking_of
@@ -74,8 +74,12 @@ class Tables:
         return width_bins(self.outcomes.confidence, self.outcomes.correct, N_BINS)
 
     @cached_property
-    def mass(self) -> Bins:
+    def mass_bins(self) -> MassBins:
         return mass_bins_of(self.ranking, N_BINS)
+
+    @property
+    def mass(self) -> Bins:
+        return self.mass_bins.bins
 
     @cached_property
     def isotonic(self) -> Isotonic:
@@ -141,9 +145,12 @@ def equal_mass(x: Binnable, n_bins: int = N_BINS) -> Bins:
 
     Tied confidences share the bin of their first rank, so some bins may be empty.
     """
-    if isinstance(x, Bins):
-        return x
-    return x.mass if isinstance(x, Tables) and n_bins == N_BINS else mass_bins_of(ranking(x), n_bins)
+    return x if isinstance(x, Bins) else mass_bins(x, n_bins).bins
+
+
+def mass_bins(x: Rankable, n_bins: int = N_BINS) -> MassBins:
+    """The same with the distances of confidence from the accuracy of its bin."""
+    return x.mass_bins if isinstance(x, Tables) and n_bins == N_BINS else mass_bins_of(ranking(x), n_bins)
 
 
 def isotonic(x: Rankable) -> Isotonic:
