@@ -1,5 +1,7 @@
 """Error bars that hold: influences, intervals, noise floors, paired tests, and the rules that tie them to metrics."""
 
+from assay.metrics.inference._binned import ece_interval, ece_l2_interval
+from assay.metrics.inference._estimate import Estimate, mean_estimate
 from assay.metrics.inference._influence import (
     Influence,
     augrc_influence,
@@ -9,29 +11,19 @@ from assay.metrics.inference._influence import (
     auroc_influence,
     e_aurc_influence,
 )
-from assay.metrics.inference._intervals import (
-    Interval,
-    ece_interval,
-    ece_l2_interval,
-    fpr95_interval,
-    mean_interval,
-    proportion_interval,
-    risk_interval,
-    share_interval,
-)
+from assay.metrics.inference._intervals import Interval, loss_interval, proportion_interval
 from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, noise_floors
 from assay.metrics.inference._paired import (
     AccuracyChange,
     CalibrationPart,
-    Estimate,
     accuracy_change,
     calibration_difference,
     calibration_estimate,
     calibration_part,
     fisher,
     holm,
-    mean_estimate,
 )
+from assay.metrics.inference._ranked import fpr95_interval, risk_interval, share_interval
 from assay.metrics.inference._rules import Change, Withheld, change, floors, too_few
 
 __all__ = [
@@ -61,8 +53,8 @@ __all__ = [
     "floors",
     "fpr95_interval",
     "holm",
+    "loss_interval",
     "mean_estimate",
-    "mean_interval",
     "noise_floors",
     "proportion_interval",
     "risk_interval",

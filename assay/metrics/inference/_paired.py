@@ -8,7 +8,7 @@ known both where the errors are large (it is then linear in the gaps) and where 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,38 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from assay._core.arrays import Floats
 from assay.metrics._bins import mass_bin, tally
 from assay.metrics._ranking import Ranking
+from assay.metrics.inference._estimate import Estimate
 from assay.metrics.inference._intervals import Interval, student
 from assay.predictions import Outcomes
-
-ROUNDING = 1e-8  # differences that a model has from its own logits in another precision are none
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its standard error; `degrees` are those of Student's law of its studentized noise."""
-
-    value: float
-    error: float
-    degrees: float
-
-    def interval(self) -> Interval:
-        half = student(self.degrees) * self.error
-        return Interval(self.value - half, self.value + half)
-
-    def p_value(self) -> float:
-        """Two-sided, of the value being 0."""
-        from scipy.special import stdtr
-
-        if abs(self.value) < ROUNDING or self.error == 0:
-            return 1.0
-        return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
-
-
-def mean_estimate(column: Floats) -> Estimate:
-    """The mean of a column, of paired differences say."""
-    n = len(column)
-    error = float(column.std(ddof=1)) / sqrt(n) if n > 1 else inf
-    return Estimate(float(column.mean()), error, max(n - 1, 1))
 
 
 @dataclass(frozen=True)

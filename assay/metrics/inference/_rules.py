@@ -15,31 +15,21 @@ import numpy as np
 from assay._core.arrays import Floats
 from assay.metrics._ranking import Ranking
 from assay.metrics._tables import Tables
+from assay.metrics.inference._binned import ece_interval, ece_l2_interval
+from assay.metrics.inference._estimate import Estimate, mean_estimate
 from assay.metrics.inference._influence import Influence
-from assay.metrics.inference._intervals import (
-    Interval,
-    ece_interval,
-    ece_l2_interval,
-    fpr95_interval,
-    mean_interval,
-    proportion_interval,
-    risk_interval,
-    share_interval,
-)
+from assay.metrics.inference._intervals import Interval, loss_interval, proportion_interval
 from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, noise_floors
 from assay.metrics.inference._paired import (
     CalibrationPart,
-    Estimate,
     accuracy_change,
     calibration_difference,
     calibration_estimate,
     calibration_part,
-    mean_estimate,
 )
+from assay.metrics.inference._ranked import MIN_ERRORS, fpr95_interval, risk_interval, share_interval
 
 T = TypeVar("T")
-
-MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on differences can be relied on
 
 
 @dataclass(frozen=True)
@@ -66,8 +56,12 @@ def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> st
     """The reason why ranking and differences cannot be judged here; empty if they can."""
     for what, count in ((wrong, r.n_wrong), (right, r.n - r.n_wrong)):
         if count < MIN_ERRORS:
-            return f"only {count} {what}{'s' * (count != 1)}, at least {MIN_ERRORS} are needed"
+            return f"only {_count(count, what)}, at least {MIN_ERRORS} are needed"
     return ""
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def change(estimate: Estimate) -> Change:
@@ -79,7 +73,7 @@ def change(estimate: Estimate) -> Change:
 
 
 def accuracy_rule(t: Tables) -> Interval:
-    """Wilson's interval."""
+    """The exact interval."""
     return proportion_interval(t.ranking.n - t.ranking.n_wrong, t.ranking.n)
 
 
@@ -90,11 +84,20 @@ def accuracy_paired(a: Tables, b: Tables) -> Change:
 
 
 def nll_rule(t: Tables) -> Interval | Withheld:
-    return _mean(t.outcomes.nll, inf)
+    """NLL has no upper bound, so of few errors nothing is known about the next."""
+    o, r = t.outcomes, t.ranking
+    assert o.nll is not None
+    if r.score[0] == 1 or r.score[-1] == 0:
+        return Withheld("an answer has probability 1: one such error would make it infinite")
+    doubt = too_few(r)
+    if doubt:
+        return Withheld(f"an unseen error can cost any amount: {doubt}")
+    return loss_interval(o.nll, o.correct, worst=inf, needed=MIN_ERRORS)
 
 
-def brier_rule(t: Tables) -> Interval | Withheld:
-    return _mean(t.outcomes.brier, 2.0)
+def brier_rule(t: Tables) -> Interval:
+    assert t.outcomes.brier is not None
+    return loss_interval(t.outcomes.brier, t.outcomes.correct, worst=2.0)
 
 
 def nll_paired(a: Tables, b: Tables) -> Change | Withheld:
@@ -103,11 +106,6 @@ def nll_paired(a: Tables, b: Tables) -> Change | Withheld:
 
 def brier_paired(a: Tables, b: Tables) -> Change | Withheld:
     return _mean_change(a.outcomes.brier, b.outcomes.brier)
-
-
-def _mean(column: Floats | None, most: float) -> Interval | Withheld:
-    found = None if column is None else mean_interval(column, most=most)
-    return found or Withheld("a value is infinite or there is but one sample")
 
 
 def _mean_change(a: Floats | None, b: Floats | None) -> Change | Withheld:
@@ -187,8 +185,9 @@ def ada_ece_rule(t: Tables) -> Interval:
     return ece_interval(t.mass, ada_ece_floor(t))
 
 
-def l2_rule(t: Tables) -> Interval:
-    return ece_l2_interval(t.mass, l2_floor(t))
+def l2_rule(t: Tables) -> Interval | Withheld:
+    doubt = too_few(t.ranking)
+    return Withheld(doubt) if doubt else ece_l2_interval(t.mass, l2_floor(t), calibration_estimate(_part(t)))
 
 
 # The calibration part of the Brier score, the one calibration error whose difference has a test of known level

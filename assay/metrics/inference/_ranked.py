@@ -1,0 +1,87 @@
+"""Intervals of ranking metrics and of the risk among the most confident, in closed form."""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+
+import numpy as np
+
+from assay._core.arrays import Floats
+from assay.metrics._failure import risk_at_coverage
+from assay.metrics._ranking import Ranking
+from assay.metrics.inference._influence import Influence
+from assay.metrics.inference._intervals import Interval, luck, proportion_interval, student
+
+MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on differences can be relied on
+
+
+def share_interval(value: float, influence: Influence) -> Interval | None:
+    """Interval for a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; None at 0 and 1.
+
+    The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
+    without it intervals near a perfect ranking cover the truth 80 to 90 % of the time. The end for fewer errors is
+    farther off where there are hardly enough of them.
+    """
+    if not 0 < value < 1:
+        return None
+    r, slope = influence.ranking, value * (1 - value)
+    fewest = min(r.n_wrong, r.n - r.n_wrong)
+    half = student(fewest - 1) * sqrt(influence.variance() + influence.unseen() / 4) / slope
+    center = log(value / (1 - value))
+    lucky = luck(fewest, MIN_ERRORS) * _by_number(influence) / slope
+    return Interval(_expit(center - half - max(lucky, 0.0)), _expit(center + half - min(lucky, 0.0)))
+
+
+def _by_number(influence: Influence) -> float:
+    """What one standard deviation of the number of errors, or of right answers if fewer, adds to the metric."""
+    r = influence.ranking
+    rare, count, number = (
+        (influence.wrong, r.misses, r.n_wrong) if 2 * r.n_wrong <= r.n else (influence.right, r.hits, r.n - r.n_wrong)
+    )
+    each = float(rare @ count) / number * r.n / (r.n - number)
+    return each * sqrt(number * (1 - number / r.n)) / r.n
+
+
+def fpr95_interval(r: Ranking) -> Interval:
+    """Interval for FPR95: every share of errors that is plausible at a threshold that may have 95 % of right answers.
+
+    A threshold whose rate of right answers is x standard errors from .95 leaves its share of errors the doubt that
+    x spends not: both together stay within one quantile. Where scores are tied the two plausible thresholds can be far
+    apart; where they are not this is the rule of Zou & Donner (2008) for two joint sources of doubt.
+    """
+    n_right, quantile = r.n - r.n_wrong, student(r.n_wrong - 1)
+    tpr, fpr = r.right / r.right[-1], r.wrong / r.wrong[-1]
+    # A row is the first to reach .95 if it does and the one before does not.
+    missed = np.maximum(0.95 - tpr[1:], tpr[:-1] - 0.95).clip(0) / sqrt(0.95 * 0.05 / n_right)
+    missed *= quantile / student(n_right - 1)
+    plausible = missed <= quantile
+    left = quantile * np.sqrt(1 - (missed[plausible] / quantile) ** 2)
+    low, high = _wilson(fpr[1:][plausible], r.n_wrong, left)
+    return Interval(max(float(low.min()), 0.0), min(float(high.max()), 1.0))
+
+
+def _wilson(p: Floats, n: float, z: Floats) -> tuple[Floats, Floats]:
+    """Wilson's interval of shares, each with its own quantile."""
+    shrink = 1 + z**2 / n
+    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / shrink
+    center = (p + z**2 / (2 * n)) / shrink
+    return np.where(p > 0, center - half, 0.0), np.where(p < 1, center + half, 1.0)
+
+
+def risk_interval(r: Ranking, coverage: float) -> Interval:
+    """Interval for the risk at a coverage: an exact one, with fewer samples to account for the uncertain threshold.
+
+    The variance is (R (1 - R) + (R - e)^2 (1 - coverage)) / (coverage n), with e the error rate at the threshold.
+    """
+    risk, kept = risk_at_coverage(r, coverage), coverage * r.n
+    window = sqrt(r.n)
+    first = np.searchsorted(r.kept, max(kept - window, 0), side="right") - 1
+    last = np.searchsorted(r.kept, min(kept + window, r.n))
+    edge = float((r.wrong[last] - r.wrong[first]) / (r.kept[last] - r.kept[first]))
+    own, moved = risk * (1 - risk), (risk - edge) ** 2 * (1 - coverage)
+    effective = kept * own / (own + moved) if own > 0 else kept
+    return proportion_interval(risk * effective, effective)
+
+
+def _expit(x: float) -> float:
+    return 1 / (1 + exp(-x)) if x > 0 else exp(x) / (1 + exp(x))
