@@ -227,3 +227,24 @@ def test_an_own_network_is_found_by_its_path(tmp_path, monkeypatch):
 def test_a_network_on_words_says_that_images_have_none():
     with pytest.raises(InputError, match="'gp_cnn' needs vectors, which data of shape \\[2, 3, 8, 8\\] lack"):
         build(network("gp_cnn"), 10, torch.zeros(2, 3, 8, 8))
+
+
+def test_texts_without_most_of_their_padding_give_the_same_logits_and_gradients():
+    torch.manual_seed(0)
+    made = NETWORKS["gp_cnn"](4, vectors=torch.cat([torch.zeros(1, 6), torch.randn(30, 6)])).eval()
+    for layer in made.body[0].body:  # without biases, windows of padding alone would give 0, which is never the maximum
+        if isinstance(layer, nn.Conv1d):
+            nn.init.normal_(layer.bias)
+    x = torch.randint(1, 31, (40, 60))
+    ends = torch.tensor([*range(36), 0, 59, 60, 60])  # an empty text, and texts that fill their places
+    x[torch.arange(60) >= ends[:, None]] = 0
+
+    def found(body) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        made.zero_grad()
+        logits = made.head(made.body[1:](body(x)))
+        F.cross_entropy(logits, torch.arange(40) % 4).backward()
+        return logits.detach(), [w.grad.clone() for w in made.parameters() if w.requires_grad]
+
+    (logits, gradients), (whole, of_whole) = found(made.body[0]), found(made.body[0].body)
+    torch.testing.assert_close(logits, whole)
+    torch.testing.assert_close(gradients, of_whole)

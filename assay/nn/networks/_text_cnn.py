@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -24,16 +25,36 @@ class Words(nn.Module):
         return F.embedding(x, self.vectors).transpose(1, 2)
 
 
+class ByLength(nn.Module):
+    """A body that ends in a maximum over positions, on texts of similar length together, without most of their padding.
+
+    The result is the same: beyond `reach` words after the end of a text, every window of the body sees padding alone,
+    and one such window is as good as many. Posts fill a quarter of their 1000 places, so this saves most of the time.
+    """
+
+    def __init__(self, body: nn.Module, reach: int, together: int = 16):
+        super().__init__()
+        self.body, self.reach, self.together = body, reach, together
+
+    def forward(self, x: Tensor) -> Tensor:
+        places = torch.arange(1, x.shape[1] + 1, device=x.device)
+        lengths, order = torch.where(x != 0, places, 0).amax(1).sort()
+        parts = zip(torch.split(x[order], self.together), torch.split(lengths, self.together), strict=True)
+        found = torch.cat([self.body(texts[:, : int(ends[-1]) + self.reach]) for texts, ends in parts])
+        return found[order.argsort()]
+
+
 def gp_cnn(n_classes: int, *, vectors: Tensor) -> Network:
     """The global-pooling CNN that Kumar et al. (2018) and Mukhoti et al. (2020) train on 20 Newsgroups."""
-    body = nn.Sequential(
+    pooled = nn.Sequential(
         Words(vectors),
         *(nn.Conv1d(vectors.shape[1], 128, 5), nn.ReLU(inplace=True), nn.MaxPool1d(5, stride=1)),
         *(nn.Conv1d(128, 128, 5), nn.ReLU(inplace=True), nn.MaxPool1d(5, stride=1)),
         *(nn.Conv1d(128, 128, 5), nn.ReLU(inplace=True)),
         *(nn.AdaptiveMaxPool1d(1), nn.Flatten()),
-        *(nn.Linear(128, 128), nn.ReLU(inplace=True), nn.Dropout(0.3)),
     )
+    # Three convolutions and two pools of width 5 see 5 * 5 - 4 words.
+    body = nn.Sequential(ByLength(pooled, reach=21), nn.Linear(128, 128), nn.ReLU(inplace=True), nn.Dropout(0.3))
     return kaiming(Network(body, nn.Linear(128, n_classes)))
 
 
