@@ -135,7 +135,9 @@ def setups() -> str:
         kind = r["optimizer"]["function"].partition(".<locals>")[0].rpartition(".")[2]
         schedule = r["schedule"]
         drops = "constant"
-        if isinstance(schedule, dict):
+        if isinstance(schedule, dict) and "at" not in schedule:
+            drops = schedule["function"].partition(".<locals>")[0].rpartition(".")[2]
+        elif isinstance(schedule, dict):
             at = ", ".join(str(round(share * r["epochs"])) for share in schedule["at"])
             drops = f"x {schedule['factor']} at {at}"
         keep = "best on held-out" if "best" in str(r["keep"]) else "last"

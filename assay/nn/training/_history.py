@@ -77,7 +77,7 @@ class History:
 
 
 def _lists(bins: Bins) -> dict[str, list[float]]:
-    return {name: column.tolist() for name, column in asdict(bins).items()}
+    return {name: column.tolist() for name, column in asdict(bins).items() if column is not None}  # no weights
 
 
 class FirstLook:
