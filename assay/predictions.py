@@ -38,6 +38,7 @@ class Predictions:
     classes: tuple[str, ...] | None = None  # [k] what the classes are called, where they are
     weights: Floats | None = None  # [n] how much each row counts, in any unit; without them all count alike
     cluster: Tags | None = None  # [n] rows of one cluster (a patient, a video, a prompt) are not independent
+    map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
 
     @staticmethod
     def from_logits(
@@ -162,7 +163,7 @@ class Predictions:
         columns, correct = loops.reduce(self.values, self.labels, normalized=self.normalized, sums=sums)
         confidence, nll, brier, entropy = columns
         tags = {name: getattr(self, name) for name in TAGS}
-        return Outcomes(confidence, correct, nll, brier, entropy, **tags)
+        return Outcomes(confidence, correct, nll, brier, entropy, **tags, map_digest=self.map_digest)
 
     def with_prior(self, prior: ArrayLike) -> Predictions:
         """The same rows weighted so that the true classes have these shares, in the order of the classes.
@@ -207,6 +208,7 @@ class Outcomes:
     weights: Floats | None = None
     cluster: Tags | None = None
     is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
+    map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
 
     @staticmethod
     def from_scores(
@@ -264,6 +266,7 @@ class Outcomes:
             weights=_join(self.weights, other.weights),
             cluster=_join(self.cluster, other.cluster),
             is_probability=self.is_probability,
+            map_digest=self.map_digest if self.map_digest == other.map_digest else None,
         )
 
 

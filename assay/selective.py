@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from assay._core import arrays
 from assay._core.arrays import Array, Floats, Labels, Mask
-from assay.maps import Map, answer
-from assay.thresholds import Threshold
+from assay._core.outputs import logits_of
+from assay.maps import Map, answer, refuse_probabilities
+from assay.thresholds import Threshold, threshold_under
 
 ABSTAIN = -1
 
@@ -64,7 +65,8 @@ class SelectiveClassifier:
     """A model, the map of its confidence, and the threshold below which it abstains.
 
     `model` is a fitted scikit-learn classifier, or a function from inputs to logits [n, k], such as a torch module in
-    `eval()` mode. Labels are indices of classes; those of a classifier index its `classes_`.
+    `eval()` mode. Labels are indices of classes; those of a classifier index its `classes_`. A `Threshold` that was
+    chosen under another map is refused.
 
     >>> model = SelectiveClassifier(np.asarray, None, threshold=0.8)  # here the inputs are logits already
     >>> model.decide([[2.0, 0.0], [0.5, 0.0]]).label
@@ -75,8 +77,8 @@ class SelectiveClassifier:
         self, model: Callable[[Any], ArrayLike] | Estimator, mapping: Map | None, threshold: Threshold | float
     ):
         self.model, self.mapping = model, mapping
-        self.threshold = threshold.value if isinstance(threshold, Threshold) else float(threshold)
-        self._logits = _logits_of(model)
+        self.threshold = threshold_under(mapping, threshold)
+        self._logits = _logits_of(model, mapping)
 
     def decide(self, x: Any) -> Decisions:
         """Answer each input, or abstain."""
@@ -97,10 +99,10 @@ class SelectiveClassifier:
         return SelectiveReport(len(y), float(accepted.mean()), risk, tuple(rejected.tolist()))
 
 
-def _logits_of(model: Any) -> Callable[[Any], ArrayLike]:
+def _logits_of(model: Any, mapping: Map | None) -> Callable[[Any], ArrayLike]:
     if not hasattr(model, "predict_proba"):
-        logits: Callable[[Any], ArrayLike] = model
-        return logits
+        return lambda x: logits_of(model(x))
+    refuse_probabilities(mapping)
     return lambda x: arrays.log(arrays.array(model.predict_proba(x), name="probabilities"))
 
 

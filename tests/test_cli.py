@@ -436,7 +436,13 @@ def test_export_puts_a_map_into_an_onnx_model(run, split, tmp_path):
     assert "say which holds the logits" in err
     code, out, _ = run(*words, "--output", "logits", "--threshold", "0.9")
     assert code == 0
-    assert "probabilities agree with torch" in " ".join(out.split())
+    assert "the probabilities of 32 inputs agree with the map" in " ".join(out.split())
+    run("threshold", split[1], "--risk", 0.2, "--json", tmp_path / "unmapped.json")
+    code, _, err = run(*words, "--output", "logits", "--threshold", tmp_path / "unmapped.json")
+    assert code == 2
+    assert "the threshold was chosen without a map" in err
+    run("threshold", split[1], "--risk", 0.2, "--map", words[3], "--json", tmp_path / "mapped.json")
+    assert run(*words, "--output", "logits", "--threshold", tmp_path / "mapped.json")[0] == 0
     (tmp_path / "bad.onnx").write_text("not that")
     code, _, err = run("export", tmp_path / "bad.onnx", *words[2:])
     assert code == 2
@@ -449,7 +455,7 @@ def test_export_takes_the_network_of_a_run(run, tmp_path):
     run("calibrate", tmp_path / "run" / "held_out.npz", "--save", tmp_path / "map.json")
     code, out, _ = run("export", tmp_path / "run", "--map", tmp_path / "map.json", "--out", tmp_path / "out.onnx")
     assert code == 0
-    assert "probabilities agree with torch on 64 inputs" in " ".join(out.split())
+    assert "the probabilities of 64 inputs agree with the map" in " ".join(out.split())
     code, _, err = run("export", tmp_path, "--map", tmp_path / "map.json", "--out", tmp_path / "no.onnx")
     assert code == 2
     assert "no run of" in err
@@ -534,7 +540,7 @@ def test_a_map_finds_named_classes_in_whatever_order_they_stand(run, two, tmp_pa
     (first, table), (second, same) = out.values()
     assert first == second
     assert table == same
-    assert table.splitlines()[0] == '"logits_fox","logits_eel","logits_dog","labels"'
+    assert table.splitlines()[0] == '"logits_fox","logits_eel","logits_dog","labels","map_digest"'
 
 
 def test_what_a_class_map_writes_is_read_again(run, two, tmp_path):

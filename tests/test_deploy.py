@@ -274,3 +274,80 @@ def test_classes_that_an_estimator_does_not_know_are_named():
     fitted = LogisticRegression().fit(x[names != "b"], names[names != "b"])
     with pytest.raises(InputError, match="row 20: the estimator was not fitted on class b"):
         CalibratedClassifier(fitted, cv="prefit").fit(x, names)
+
+
+def test_probabilities_are_not_taken_for_logits(tmp_path):
+    """Dividing probabilities by a temperature would flatten them all."""
+    from onnx import TensorProto, helper, save
+
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "p")]
+    graph = helper.make_graph([helper.make_node("Softmax", ["x"], ["p"])], "g", value[:1], value[1:])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "p.onnx")
+    example = {"x": LOGITS.float().numpy()}
+    probabilities = LOGITS.float().softmax(1).numpy()
+    mapping = temperature(Predictions.from_probabilities(probabilities, TEST.labels))
+    with pytest.raises(InputError, match="'p' gives probabilities, not logits"):
+        calibrate_onnx(tmp_path / "p.onnx", mapping, tmp_path / "m.onnx", example=example)
+    with pytest.raises(InputError, match="the model gives probabilities, not logits"):
+        export_onnx(nn.Softmax(1), mapping, tmp_path / "m.onnx", example=LOGITS)
+    calibrate_onnx(tmp_path / "p.onnx", mapping, tmp_path / "m.onnx", example=example, gives="probabilities")
+    found, _ = run(tmp_path / "m.onnx", **example)
+    expected = maps.apply(mapping, Predictions.from_probabilities(probabilities, TEST.labels))
+    assert found["probabilities"] == pytest.approx(expected.probabilities, abs=1e-5)
+    with pytest.raises(InputError, match="fitted on logits and these are probabilities"):
+        calibrate_onnx(
+            tmp_path / "p.onnx",
+            CALIBRATORS["matrix"](HELD_OUT),
+            tmp_path / "m.onnx",
+            example=example,
+            gives="probabilities",
+        )
+
+
+class TwoInputs(nn.Module):
+    """As a language model has it: inputs by name, and a record of outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.last = nn.Embedding(50, 8), nn.Linear(8, 4)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+        words = self.words(ids) * mask[..., None]
+        return {"hidden": words, "logits": self.last(words.mean(1))}
+
+
+def test_a_model_of_several_inputs_is_exported_by_name(tmp_path):
+    torch.manual_seed(0)
+    model, mapping = TwoInputs().eval(), temperature(HELD_OUT)
+    batch = {"ids": torch.randint(50, (6, 5)), "mask": torch.ones(6, 5)}
+    expected = maps.answer(mapping, model(**batch)["logits"].detach().numpy()).probabilities
+    assert calibrated(model, mapping)(**batch).probabilities.detach().numpy() == pytest.approx(expected, abs=1e-6)
+    export_onnx(model, mapping, tmp_path / "m.onnx", example=batch, opset=20)
+    found, session = run(tmp_path / "m.onnx", **{name: x.numpy() for name, x in batch.items()})
+    assert [x.name for x in session.get_inputs()] == ["ids", "mask"]
+    assert found["probabilities"] == pytest.approx(expected, abs=1e-5)
+    export_onnx(model, mapping, tmp_path / "m.onnx", example=tuple(batch.values()), input_names=["a", "b"])
+    assert [
+        x.name for x in run(tmp_path / "m.onnx", a=batch["ids"].numpy(), b=batch["mask"].numpy())[1].get_inputs()
+    ] == ["a", "b"]
+    unnamed = nn.Sequential(model_of := nn.Linear(3, 3))
+    assert calibrated(unnamed, None, logits=lambda z: z + 1)(torch.zeros(1, 3)).logits.equal(model_of.bias[None] + 1)
+
+
+def test_map_and_threshold_are_in_the_state_dict(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    fitted = calibrated(nn.Linear(4, 4), CALIBRATORS["temperature_histogram"](HELD_OUT), 0.6)
+    save_file(fitted.state_dict(), tmp_path / "m.safetensors")
+    fresh = calibrated(nn.Linear(4, 4), None)
+    fresh.load_state_dict(load_file(tmp_path / "m.safetensors"))
+    assert fresh.threshold == 0.6
+    assert all(a.equal(b) for a, b in zip(fresh(LOGITS.float()), fitted(LOGITS.float()), strict=True))
+
+
+def test_a_calibrated_module_survives_torch_export(tmp_path):
+    fitted = calibrated(nn.Linear(4, 4), temperature(HELD_OUT), 0.6)
+    torch.export.save(torch.export.export(fitted, (LOGITS.float(),)), tmp_path / "m.pt2")
+    again = torch.export.load(tmp_path / "m.pt2").module()
+    for a, b in zip(again(LOGITS.float()), fitted(LOGITS.float()), strict=True):
+        assert torch.equal(a, b)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "_core.arrays _core.library",
     "_core.own_code",
-    "_core.plain _core.lookup _core.variants _core.writing",
+    "_core.plain _core.lookup _core.outputs _core.variants _core.writing",
     "_core.loops",
     "predictions nn.names",
     "files scores metrics",
@@ -28,6 +28,7 @@ LAYERS = [
     "nn.confidnet nn.recipes",
     "study",
     "report",
+    "integrations",
     "cli",
     "__main__",
 ]
@@ -91,4 +92,4 @@ def test_torch_stays_in_its_place():
         for file in ROOT.rglob("*.py")
         if re.search(r"^\s*(import|from) torch", file.read_text(), re.MULTILINE)
     }
-    assert {name for name in importing if not name.startswith("nn.")} <= {"study"}
+    assert {name for name in importing if not name.startswith("nn.")} <= {"study", "integrations"}

@@ -365,3 +365,63 @@ def test_every_secondary_joins_every_primary(primary, secondary, batch):
     """karandikar2021's cross product."""
     both = with_secondary(primary, secondary, beta=0.7)
     assert torch.allclose(both(*batch), primary(*batch) + 0.7 * secondary(*batch))
+
+
+@pytest.mark.parametrize("name", PRIMARY)
+def test_reductions_are_of_the_same_samples(name, batch):
+    loss, (logits, labels) = PRIMARY[name], batch
+    each = loss(logits, labels, reduction="none")
+    assert each.shape == (20,)
+    assert torch.stack([loss(logits[i : i + 1], labels[i : i + 1]) for i in range(20)]).allclose(each)
+    assert loss(logits, labels, reduction="sum").allclose(each.sum())
+    assert loss(logits, labels).allclose(each.mean())
+    with pytest.raises(ValueError, match="mean, sum or none, got 'avg'"):
+        loss(logits, labels, reduction="avg")
+
+
+@pytest.mark.parametrize("name", PRIMARY)
+def test_ignored_samples_do_not_count(name, batch):
+    loss, (logits, labels) = PRIMARY[name], batch
+    some = torch.where(torch.arange(20) < 5, -100, labels)
+    assert loss(logits, some, ignore_index=-100).allclose(loss(logits[5:], labels[5:]))
+    assert not loss(logits, some, ignore_index=-100, reduction="none")[:5].any()
+    with pytest.raises(ValueError, match=r"row 0: label -100 is outside 0..5"):
+        loss(logits, some)
+
+
+@pytest.mark.parametrize("name", PRIMARY)
+def test_a_weighted_class_counts_as_so_many_samples(name, batch):
+    loss, (logits, labels) = PRIMARY[name], batch
+    weight = torch.tensor([1.0, 3.0, 1.0, 1.0, 2.0, 1.0], dtype=torch.float64)
+    repeated = torch.repeat_interleave(torch.arange(20), weight[labels].long())
+    assert loss(logits, labels, weight=weight).allclose(loss(logits[repeated], labels[repeated]))
+    with pytest.raises(ValueError, match=r"one number a class, \[6\], got \[3\]"):
+        loss(logits, labels, weight=weight[:3])
+
+
+@pytest.mark.parametrize("name", PRIMARY)
+def test_a_certain_soft_target_is_a_label(name, batch):
+    loss, (logits, labels) = PRIMARY[name], batch
+    assert loss(logits, F.one_hot(labels, 6).double()).allclose(loss(logits, labels))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_has_the_conventions_of_torch(batch, reduction):
+    logits, labels = batch
+    weight = torch.rand(6, dtype=torch.float64)
+    ours = cross_entropy(logits, labels, weight=weight, reduction=reduction, ignore_index=2)
+    assert ours.allclose(F.cross_entropy(logits, labels, weight=weight, reduction=reduction, ignore_index=2))
+    soft = torch.rand(20, 6, dtype=torch.float64).softmax(1)
+    assert cross_entropy(logits, soft, reduction=reduction).allclose(F.cross_entropy(logits, soft, reduction=reduction))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_batches_of_another_shape_are_refused(name, batch):
+    """A column of labels would be broadcast to all pairs of samples."""
+    loss, (logits, labels) = LOSSES[name], batch
+    with pytest.raises(ValueError, match=r"\[20\], got int64 of shape \[20, 1\]"):
+        loss(logits, labels[:, None])
+    with pytest.raises(ValueError, match=r"row 3: label 6 is outside 0..5"):
+        loss(logits, torch.where(torch.arange(20) == 3, 6, labels))
+    with pytest.raises(ValueError, match=r"k >= 2, got \[20, 1\]"):
+        loss(logits[:, :1], torch.zeros(20, dtype=torch.long))

@@ -128,7 +128,7 @@ def test_mixup_shares_follow_beta():
     torch.manual_seed(0)
     model, objective, shares = Recorder(), mixup(alpha=0.2)(TASK), []
     for first in range(2000):
-        batch = Batch(torch.eye(3), torch.arange(3), torch.tensor([first, 0, 0]))
+        batch = Batch(torch.eye(3), torch.arange(3), torch.tensor([first, 0, 0]), 0)
         objective(model, batch)
         shares += [d for d in model.x.diag().tolist() if d < 1][:1]
     shares = torch.tensor(shares)
@@ -320,3 +320,10 @@ def test_every_node_sums_over_labeled_nodes_and_averages_over_trees():
     expected = sum(-trees[t, n, :3].double().log_softmax(0)[y].item() for t, n, y in labeled) / 2
     batch = Batch(trees, torch.tensor([0, 1]), torch.arange(2))
     assert every_node(cross_entropy)(TASK)(Nodes(), batch).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", [crl(), mixup(), scheduled_focal()])
+def test_methods_that_follow_epochs_refuse_batches_without_one(method, model):
+    batch = Batch(torch.randn(8, 5), torch.zeros(8, dtype=torch.long), torch.arange(8))
+    with pytest.raises(InputError, match="needs the epoch of each batch"):
+        method(TASK)(model, batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -331,3 +332,130 @@ def test_cycles_fall_and_begin_again():
 def test_cosine_and_constant():
     assert [cosine()(epoch, 4) for epoch in range(4)] == pytest.approx([1, 0.853553, 0.5, 0.146447], abs=1e-6)
     assert constant(5, 10) == 1
+
+
+def by_hand(batches: int, *, rho: float = 0.3, steps: int = 3) -> Tensor:
+    """SAM over accumulated batches, written out: each climbs by its own gradient."""
+    model = network()
+    base = sgd(model)
+    for step in range(steps):
+        total = torch.zeros_like(weights(model))
+        for i in range(batches):
+            x, y = data(step * batches + i)
+            w, looks = weights(model), []
+            for _ in range(2):
+                model.zero_grad()
+                (F.cross_entropy(model(x), y) / batches).backward()
+                looks.append(nn.utils.parameters_to_vector([p.grad for p in model.parameters()]).clone())
+                nn.utils.vector_to_parameters(w + rho * looks[0] / looks[0].norm(), model.parameters())
+            nn.utils.vector_to_parameters(w, model.parameters())
+            total += looks[1]
+        start = 0
+        for p in model.parameters():
+            p.grad = total[start : start + p.numel()].view_as(p).clone()
+            start += p.numel()
+        base.step()
+    return weights(model)
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_climbing_without_a_closure_is_sam_of_each_batch(batches):
+    model = network()
+    optimizer = SAM(sgd(model), rho=0.3)
+    for step in range(3):
+        optimizer.zero_grad()
+        for i in range(batches):
+            x, y = data(step * batches + i)
+            (F.cross_entropy(model(x), y) / batches).backward()
+            with optimizer.climb():
+                (F.cross_entropy(model(x), y) / batches).backward()
+        optimizer.step()
+    assert torch.allclose(weights(model), by_hand(batches), atol=1e-6)
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_sam_takes_a_closure_that_zeroes_and_refuses_one_that_accumulates(set_to_none):
+    model = network()
+    optimizer = SAM(sgd(model), rho=0.3)
+
+    def closure(zero: bool) -> Tensor:
+        if zero:
+            model.zero_grad(set_to_none)
+        loss = F.cross_entropy(model(data()[0]), data()[1])
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        optimizer.step(lambda: closure(True))
+    before = weights(model)
+    with pytest.raises(RuntimeError, match="adds to gradients of other batches"):
+        optimizer.step(lambda: closure(False))
+    assert torch.equal(weights(model), before)
+
+
+def test_sam_without_a_closure_says_what_it_needs():
+    model = network()
+    optimizer = SAM(sgd(model))
+    with pytest.raises(TypeError, match="SAM looks twice"):
+        optimizer.step()
+    with pytest.raises(TypeError, match="parameters and its class"):
+        SAM(model.parameters())
+
+
+def test_sam_has_the_signature_of_torch_too():
+    model, other = network(), network()
+    run(model, SAM(model.parameters(), SGD, rho=0.3, lr=0.1, momentum=0.9, weight_decay=5e-4), range(3))
+    run(other, SAM(sgd(other), rho=0.3), range(3))
+    assert torch.equal(weights(model), weights(other))
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))])
+def test_a_copied_sam_goes_on_alike(how):
+    model = network()
+    optimizer = SAM(sgd(model), rho=0.3)
+    run(model, optimizer, range(2))
+    other, again = how((model, optimizer))
+    assert again.rho == 0.3
+    run(model, optimizer, range(2, 4))
+    run(other, again, range(2, 4))
+    assert torch.equal(weights(model), weights(other))
+
+
+def test_a_scaled_sam_steps_on_unscaled_gradients_and_skips_overflow():
+    model, plain = network(), network()
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    optimizer, other = SAM(sgd(model), rho=0.3, scaler=scaler), SAM(sgd(plain), rho=0.3)
+
+    def closure(too_much: float = 1.0) -> Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(data()[0]), data()[1])
+        (scaler.scale(loss) * too_much).backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure)
+        scaler.update()
+    run_on_first(plain, other, 3)
+    assert torch.allclose(weights(model), weights(plain), atol=1e-6)
+    before, scale = weights(model), scaler.get_scale()
+    optimizer.step(lambda: closure(torch.inf))
+    scaler.update()
+    assert torch.equal(weights(model), before)
+    assert scaler.get_scale() == scale / 2
+    assert all(b.isfinite().all() for b in model.buffers())
+
+
+def run_on_first(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    for _ in range(steps):
+        optimizer.step(closure_of(model, optimizer, 0))
+
+
+def test_weights_of_a_wrapped_model_are_averaged():
+    model = network()
+    average = swa()
+    wrapped = torch.compile(model, backend="eager")
+    average.update(wrapped)
+    average.update(nn.DataParallel(model))
+    average.copy_to(model)
+    average.copy_to(torch.compile(nn.DataParallel(model), backend="eager"))
+    assert set(average.weights) == {name for name, _ in model.named_parameters()}

@@ -1,7 +1,12 @@
 """Post-hoc calibrators: each takes held-out predictions and returns a fitted map."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
+from assay._core.lookup import check_values, hyper_parameters, lookup_or_import
+from assay._core.variants import parse_variant
 from assay.calibrators._auto import auto
 from assay.calibrators._cross import cross_validated
 from assay.calibrators._ensemble import ensemble_temperature
@@ -32,28 +37,48 @@ TOP_LABEL: dict[str, Callable[[Predictions | Outcomes], Map]] = {
     "scaling_binning": scaling_binning,
     "auto": auto,
 }
-CALIBRATORS: dict[str, Callable[[Predictions], Map]] = {
-    "temperature": temperature,
-    "temperature_ece": temperature_by_ece,
-    "temperature_ada_ece": temperature_by_ada_ece,
-    "temperature_sb_ece_bin": temperature_by_sb_ece_bin,
-    "temperature_sb_ece_lb": temperature_by_sb_ece_lb,
-    "ensemble_temperature": ensemble_temperature,
-    "vector": vector,
-    "dirichlet": dirichlet,
-    "matrix": matrix,
-    "histogram_one_vs_rest": histogram_one_vs_rest,
-    "histogram_mass_one_vs_rest": histogram_mass_one_vs_rest,
-    "isotonic_one_vs_rest": isotonic_one_vs_rest,
-    **TOP_LABEL,
-    "temperature_histogram": in_sequence(temperature, histogram),
-}
+CALIBRATORS: Mapping[str, Callable[[Predictions], Map]] = MappingProxyType(
+    {
+        "temperature": temperature,
+        "temperature_ece": temperature_by_ece,
+        "temperature_ada_ece": temperature_by_ada_ece,
+        "temperature_sb_ece_bin": temperature_by_sb_ece_bin,
+        "temperature_sb_ece_lb": temperature_by_sb_ece_lb,
+        "ensemble_temperature": ensemble_temperature,
+        "vector": vector,
+        "dirichlet": dirichlet,
+        "matrix": matrix,
+        "histogram_one_vs_rest": histogram_one_vs_rest,
+        "histogram_mass_one_vs_rest": histogram_mass_one_vs_rest,
+        "isotonic_one_vs_rest": isotonic_one_vs_rest,
+        **TOP_LABEL,
+        "temperature_histogram": in_sequence(temperature, histogram),
+    }
+)
+"""By name, read-only: processes of a study import it anew. Your own calibrator is `package.module:function`."""
+
+
+def calibrator(method: str | Callable[..., Map]) -> Callable[..., Map]:
+    """A calibrator by name, with values if any, or your own at `package.module:function`; a function is itself.
+
+    >>> calibrator("matrix,free_diagonal=True").keywords
+    {'free_diagonal': True}
+    """
+    if callable(method):
+        return method
+    variant = parse_variant(method)
+    found = lookup_or_import("calibrator", variant.full_name, CALIBRATORS, "function", ("held_out",))
+    check_values("calibrator", hyper_parameters(found), variant.values)
+    values: dict[str, Any] = dict(variant.values)
+    return partial(found, **values) if values else found
+
 
 __all__ = [
     "CALIBRATORS",
     "TOP_LABEL",
     "auto",
     "beta",
+    "calibrator",
     "cross_validated",
     "dirichlet",
     "ensemble_temperature",

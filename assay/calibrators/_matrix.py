@@ -36,8 +36,8 @@ def dirichlet(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
 
 
 def matrix(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
-    """softmax(W z + b) of least NLL, with the ridge of `dirichlet`."""
-    return _fitted(held_out, False, free_diagonal)
+    """softmax(W z + b) of least NLL, with the ridge of `dirichlet`; z are log-probabilities if there are no logits."""
+    return _fitted(held_out, held_out.normalized, free_diagonal)
 
 
 def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bool) -> Affine:

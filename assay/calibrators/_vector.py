@@ -53,7 +53,7 @@ def vector(held_out: Predictions) -> Affine:
         iterations += 1
     weight, bias = (start + unit * deviation).reshape(2, k)
     fit = Fit("NLL", cooled.fit.before, nll, cooled.fit.iterations + iterations, n)
-    return Affine(fit, weight, bias, of_log_probabilities=False)
+    return Affine(fit, weight, bias, of_log_probabilities=held_out.normalized)
 
 
 def _ridge(sample: _Rows, start: Floats, unit: Floats) -> tuple[float, _Curvature]:

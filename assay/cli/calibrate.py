@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +13,9 @@ from rich.console import Console
 from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay._core.lookup import check_values, hyper_parameters, lookup
 from assay._core.variants import parse_variant
 from assay._core.writing import not_over
-from assay.calibrators import CALIBRATORS, TOP_LABEL, cross_validated, rows_digest, shared_rows
+from assay.calibrators import CALIBRATORS, TOP_LABEL, calibrator, cross_validated, rows_digest, shared_rows
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
 from assay.comparing import Comparison, compare
 from assay.maps import Map
@@ -97,12 +95,10 @@ def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
     if method == "all":
         return dict(allowed)
     variant = parse_variant(method)
-    calibrator = lookup("calibrator", variant.name, CALIBRATORS)
-    check_values("calibrator", hyper_parameters(calibrator), variant.values)
-    if variant.name not in allowed:
+    found = calibrator(method)
+    if variant.name in CALIBRATORS and variant.name not in allowed:
         raise InputError(f"{variant.name} needs the logits of all classes; confidences allow {', '.join(allowed)}")
-    values: dict[str, Any] = dict(variant.values)
-    return {str(variant): partial(calibrator, **values)}
+    return {str(variant): found}
 
 
 def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, out: Path | None, save: Path | None) -> None:

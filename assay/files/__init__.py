@@ -22,6 +22,7 @@ from assay.predictions import Outcomes, Predictions
 FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 BY_CLASS = ("logits", "probabilities")  # these may be one column a class
+DIGEST = "map_digest"  # optional column: the map that was applied, the same for all rows
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 
 
@@ -84,9 +85,9 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        return _assemble(
-            load(path, [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]), columns
-        )
+        texts = [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]
+        table = load(path, texts)
+        return replace(_assemble(table, columns), map_digest=_map_digest(table))
     except InputError as problem:
         raise InputError(f"{path}: {problem}") from problem
     except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
@@ -159,6 +160,14 @@ def _tags(table: Mapping[str, Array], columns: Columns) -> dict[str, Array]:
     return {tag: _tag(table, column, FLAGS[tag]) for tag, column in named.items() if column is not None}
 
 
+def _map_digest(table: Mapping[str, Array]) -> str | None:
+    """What `maps.apply` stamped on the rows before they were written; None if rows differ in it."""
+    if DIGEST not in table:
+        return ""
+    digests = np.atleast_1d(table[DIGEST])
+    return str(digests[0]) if (digests == digests[0]).all() else None
+
+
 def _tag(table: Mapping[str, Array], name: str, flag: str) -> Array:
     array = _column(table, name, flag)
     if array.dtype.kind == "U" and (array == "").any():
@@ -199,6 +208,8 @@ def _table(predictions: Predictions | Outcomes) -> dict[str, Array]:
     """The columns of a file, by their standard names."""
     columns = _scores(predictions) if isinstance(predictions, Predictions) else _confidence(predictions)
     columns |= {name: getattr(predictions, name) for name in FLAGS}
+    if predictions.map_digest:
+        columns[DIGEST] = np.full(len(predictions), predictions.map_digest)
     return {name: x for name, x in columns.items() if x is not None}
 
 

@@ -10,14 +10,16 @@ from assay.maps._applying import (
     Sequence,
     answer,
     apply,
+    digest,
     parts,
     refuse_other_classes,
     refuse_other_scores,
+    refuse_probabilities,
 )
 from assay.maps._confidence import CLIP, Curve, Logistic, ScoreLogistic, Steps
 from assay.maps._kinds import Candidate, ConfidenceMap, Fit, LogitMap
 from assay.maps._logits import FLOOR, Affine, Ensemble, OneVsRest, Temperature, features
-from assay.maps._saving import load, save
+from assay.maps._saving import from_json, load, save, to_json
 
 __all__ = [
     "CLIP",
@@ -39,10 +41,14 @@ __all__ = [
     "Temperature",
     "answer",
     "apply",
+    "digest",
     "features",
+    "from_json",
     "load",
     "parts",
     "refuse_other_classes",
     "refuse_other_scores",
+    "refuse_probabilities",
     "save",
+    "to_json",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from hashlib import blake2b
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from assay._core.arrays import Array, InputError, floats, single, softmax
 from assay.maps._kinds import ConfidenceMap, Fitted, LogitMap
+from assay.maps._logits import Affine
 from assay.predictions import Outcomes, Predictions
 
 AT_ONCE = 2**20  # elements of a chunk: enough rows for a product of matrices, few enough for the cache
@@ -53,8 +56,33 @@ def parts(mapping: Map | None) -> tuple[LogitMap | ConfidenceMap, ...]:
     return mapping.maps if isinstance(mapping, Sequence) else (mapping,)
 
 
+def digest(mapping: Map | None) -> str:
+    """A digest of what the map computes, whatever it was fitted on; "" for none and for an empty sequence.
+
+    `apply` stamps it on predictions and `choose_threshold` copies it, so that a threshold is never used under another
+    map.
+    """
+    return reduce(_chained, parts(mapping), "")
+
+
+def _chained(before: str, part: LogitMap | ConfidenceMap) -> str:
+    """The digest of maps and then this one."""
+    return blake2b(before.encode() + _content(part), digest_size=8).hexdigest()
+
+
+def _content(value: object) -> bytes:
+    """The numbers of a record as bytes, without the report of its fit."""
+    if isinstance(value, Fitted):
+        columns = tuple(getattr(value, f.name) for f in fields(value) if f.name != "fit")
+        return type(value).__name__.encode() + _content(columns)
+    if isinstance(value, tuple):
+        return b"".join(map(_content, value))
+    numbers = np.array(value, dtype=np.float64)
+    return repr(numbers.shape).encode() + numbers.tobytes()
+
+
 def apply(mapping: Map, predictions: Predictions | Outcomes) -> Predictions | Outcomes:
-    """Predictions or outcomes with the map's confidence.
+    """Predictions or outcomes with the map's confidence, stamped with its `digest`.
 
     A `ConfidenceMap` says nothing about the other classes, so it turns predictions into outcomes without NLL.
 
@@ -64,9 +92,12 @@ def apply(mapping: Map, predictions: Predictions | Outcomes) -> Predictions | Ou
     >>> apply(temperature(assay.examples.load(split="held_out")), test)
     Predictions(n=10000, k=10, logits)
     """
+    if predictions.map_digest and predictions.map_digest == digest(mapping):
+        raise InputError("this map was applied to these predictions before; apply it once")
+    before = predictions.map_digest
     for part in parts(mapping):
         predictions = _one(part, predictions)
-    return predictions
+    return replace(predictions, map_digest=None if before is None else reduce(_chained, parts(mapping), before))
 
 
 def _one(mapping: LogitMap | ConfidenceMap, predictions: Predictions | Outcomes) -> Predictions | Outcomes:
@@ -78,6 +109,8 @@ def _one(mapping: LogitMap | ConfidenceMap, predictions: Predictions | Outcomes)
     if isinstance(predictions, Outcomes):
         raise InputError(f"{type(mapping).__name__} needs the logits of all classes; these are only confidences")
     refuse_other_classes(mapping, predictions.n_classes)
+    if predictions.normalized:
+        refuse_probabilities(mapping)
     normalized = predictions.normalized if mapping.gives == "as given" else mapping.gives == "log-probabilities"
     n, k = predictions.values.shape
     values = np.empty((n, k), dtype=single(predictions.values[:0]).dtype)
@@ -92,6 +125,12 @@ def refuse_other_classes(mapping: LogitMap, n_classes: int) -> None:
     """Raise if the map was fitted on another number of classes."""
     if mapping.n_classes != n_classes:
         raise InputError(f"the map was fitted on {mapping.n_classes} classes and these predictions have {n_classes}")
+
+
+def refuse_probabilities(mapping: Map | None) -> None:
+    """Raise if the map needs logits: logarithms of probabilities differ from them by a shift of each row."""
+    if any(isinstance(part, Affine) and not part.of_log_probabilities for part in parts(mapping)):
+        raise InputError("the map was fitted on logits and these are probabilities; fit and use it on the same")
 
 
 def refuse_other_scores(mapping: ConfidenceMap, is_probability: bool) -> None:

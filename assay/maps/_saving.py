@@ -42,7 +42,7 @@ def save(mapping: Map, file: str | Path) -> None:
 
         content = as_bytes(arrays, metadata={"map": json.dumps(_plain(mapping, put))})
     elif path.suffix == ".json":
-        content = json.dumps(_plain(mapping, lambda array: array.tolist()), indent=1).encode()
+        content = to_json(mapping).encode()
     else:
         raise InputError(f"{path}: a map is saved as .json or .safetensors")
     with replacing(path) as stream:
@@ -53,24 +53,33 @@ def load(file: str | Path) -> Map:
     """Read a map back, equal to the one that was saved."""
     path = Path(file)
     try:
-        found = _from_safetensors(path) if path.suffix == ".safetensors" else _from_json(path)
+        return _from_safetensors(path) if path.suffix == ".safetensors" else from_json(path.read_text())
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{path}: is no calibration map: {problem}") from problem
+
+
+def to_json(mapping: Map) -> str:
+    """The map as JSON text."""
+    return json.dumps(_plain(mapping, lambda array: array.tolist()), indent=1)
+
+
+def from_json(text: str) -> Map:
+    """The map that `to_json` wrote."""
+    return _map(_restored(json.loads(text), lambda numbers: np.array(numbers, dtype=np.float64)))
+
+
+def _map(found: Any) -> Map:
     if not isinstance(found, Fitted):
-        raise InputError(f"{path}: is no calibration map")
+        raise ValueError(f"it holds a {type(found).__name__}")
     return found  # type: ignore[return-value]
 
 
-def _from_json(path: Path) -> Any:
-    return _restored(json.loads(path.read_text()), lambda numbers: np.array(numbers, dtype=np.float64))
-
-
-def _from_safetensors(path: Path) -> Any:
+def _from_safetensors(path: Path) -> Map:
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="np") as opened:
-            return _restored(json.loads(opened.metadata()["map"]), opened.get_tensor)
+            return _map(_restored(json.loads(opened.metadata()["map"]), opened.get_tensor))
     except SafetensorError as problem:
         raise ValueError(problem) from problem
 

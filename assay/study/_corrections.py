@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from warnings import catch_warnings
 
@@ -29,7 +29,7 @@ def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float =
     return temperature_optimal_on_test(test, loss, step=step, highest=highest)
 
 
-FITTED: dict[str, Callable[..., Map]] = CALIBRATORS
+FITTED: Mapping[str, Callable[..., Map]] = CALIBRATORS
 """Fitted on held-out predictions."""
 FIXED: dict[str, Callable[..., Map]] = {"fixed_temperature": fixed_temperature}
 """Not fitted, so they need no held-out predictions."""

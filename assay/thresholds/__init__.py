@@ -1,6 +1,7 @@
 """Thresholds: answer when sure enough, with a promise about the errors among the accepted answers."""
 
 from assay.thresholds._choosing import By, choose_threshold, predicted_class
+from assay.thresholds._of_map import load_threshold, threshold_under
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold, level, spelled
 from assay.thresholds._search import risk_bound
 
@@ -11,7 +12,9 @@ __all__ = [
     "Threshold",
     "choose_threshold",
     "level",
+    "load_threshold",
     "predicted_class",
     "risk_bound",
     "spelled",
+    "threshold_under",
 ]

@@ -80,7 +80,9 @@ def choose_threshold(
         return _for_each(_grouped(held_out, by), goal, confidence)
     chosen = _chosen(metrics.ranking(held_out), goal, confidence)
     outcomes = None if isinstance(held_out, Ranking) else _outcomes(held_out)
-    return chosen if outcomes is None else replace(chosen, broken=_broken(chosen, outcomes))
+    if outcomes is None:
+        return chosen
+    return replace(chosen, broken=_broken(chosen, outcomes), map_digest=outcomes.map_digest)
 
 
 class _Goal(NamedTuple):
@@ -183,7 +185,11 @@ def _for_each(rows: Outcomes, goal: _Goal, confidence: float) -> GroupThresholds
     parts = _parts(rows)
     each = 1 - (1 - confidence) / len(parts)
     return GroupThresholds(
-        {name: _chosen(metrics.ranking(part), goal, each) for name, part in parts.items()}, confidence
+        {
+            name: replace(_chosen(metrics.ranking(part), goal, each), map_digest=rows.map_digest)
+            for name, part in parts.items()
+        },
+        confidence,
     )
 
 

@@ -38,6 +38,7 @@ class Threshold:
     reason: str = ""  # why nothing is accepted
     instead: Threshold | None = None  # the smallest risk that can be promised, if the requested one cannot
     broken: tuple[GroupRisk, ...] = ()  # groups in which the risk is higher than promised for all samples together
+    map_digest: str | None = None  # `maps.digest` of the maps before it; None if not known, as for a `Ranking`
 
     @property
     def coverage(self) -> float:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from math import inf
+import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
+from torch.utils._pytree import _register_namedtuple
 
-from assay.maps import Map
+from assay._core.outputs import logits_of
+from assay.maps import Map, from_json, to_json
 from assay.nn.maps import answer
-from assay.thresholds import Threshold
+from assay.thresholds import Threshold, threshold_under
 
 
 class Output(NamedTuple):
@@ -21,32 +25,54 @@ class Output(NamedTuple):
     accept: Tensor  # [n] bool
 
 
+_register_namedtuple(Output, serialized_type_name="assay.nn.deploy.Output")  # for torch.export.save
+
+
 class Calibrated(nn.Module):
-    """A network that gives logits [n, k], followed by a map and a threshold."""
+    """A network that gives logits [n, k], followed by a map and a threshold, both part of its `state_dict`."""
 
-    def __init__(self, model: nn.Module, mapping: Map | None, threshold: float):
+    def __init__(
+        self, model: nn.Module, mapping: Map | None, threshold: float, logits: Callable[[Any], Tensor] = logits_of
+    ):
         super().__init__()
-        self.model, self.mapping, self.threshold = model, mapping, threshold
+        self.model, self.mapping, self.threshold, self.logits = model, mapping, threshold, logits
 
-    def forward(self, x: Any) -> Output:
-        raw = self.model(x)
+    def forward(self, *inputs: Any, **named: Any) -> Output:
+        raw = self.logits(self.model(*inputs, **named))
         given = answer(self.mapping, raw)
         # Decided in double precision: confidences near 1 cannot be told apart in single.
         accept = given.confidence >= self.threshold
         return Output(given.logits, given.probabilities, given.confidence.to(raw.dtype), accept)
 
+    def get_extra_state(self) -> Tensor:
+        """Map and threshold as bytes of JSON: a tensor, so that safetensors can hold it too."""
+        mapping = None if self.mapping is None else to_json(self.mapping)
+        return torch.tensor(list(json.dumps({"map": mapping, "threshold": self.threshold}).encode()), dtype=torch.uint8)
 
-def calibrated(model: nn.Module, mapping: Map | None, threshold: Threshold | float | None = None) -> Calibrated:
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take map and threshold from a `state_dict`."""
+        content = json.loads(bytes(state.tolist()))
+        self.mapping = None if content["map"] is None else from_json(content["map"])
+        self.threshold = content["threshold"]
+
+
+def calibrated(
+    model: nn.Module,
+    mapping: Map | None,
+    threshold: Threshold | float | None = None,
+    *,
+    logits: Callable[[Any], Tensor] = logits_of,
+) -> Calibrated:
     """A module that gives calibrated logits, probabilities and confidence, and whether to accept each answer.
 
-    Without a threshold every answer is accepted.
+    Without a threshold every answer is accepted; one that was chosen under another map is refused. It takes what
+    `model` takes. `logits` picks them from what the model returns, by default an array or whatever is called `logits`.
 
-    >>> import torch, assay.examples
+    >>> import assay.examples
     >>> from assay.calibrators import temperature
     >>> mapping = temperature(assay.examples.load(split="held_out"))
     >>> module = calibrated(nn.Identity(), mapping, threshold=0.9)
     >>> module(torch.tensor(assay.examples.load().logits[:4])).accept
     tensor([False, False,  True, False])
     """
-    value = threshold.value if isinstance(threshold, Threshold) else -inf if threshold is None else float(threshold)
-    return Calibrated(model, mapping, value)
+    return Calibrated(model, mapping, threshold_under(mapping, threshold), logits)

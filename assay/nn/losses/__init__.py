@@ -1,6 +1,8 @@
 """Losses: pure functions (logits, labels, *, hyper) -> scalar, one paper a file.
 
-A primary loss can be used alone; a secondary one (MMCE, AvUC, S-AvUC, SB-ECE) is added to a primary one:
+A primary loss is a mean over samples and has torch's `reduction`, `weight` and `ignore_index`; its labels may be soft
+targets [n, k], of which it takes the mean over the classes. It can be used alone; a secondary one (MMCE, AvUC, S-AvUC,
+SB-ECE) is added to a primary one:
 
 >>> import torch
 >>> logits, labels = torch.tensor([[2.0, 0.0, -1.0], [0.5, 1.5, 0.0], [3.0, -1.0, -2.0]]), torch.tensor([0, 1, 1])
@@ -22,10 +24,12 @@ from assay.nn.losses._norm import norm_regularized
 from assay.nn.losses._s_avuc import s_avuc, soft_uncertainty
 from assay.nn.losses._sb_ece import sb_ece_bin, sb_ece_lb, soft_binned_ece, soft_label_binned_ece, soft_membership
 from assay.nn.losses._softmax import log_probabilities
+from assay.nn.losses._target import Reduction
 
 __all__ = [
     "FOCAL_FAMILY",
     "Loss",
+    "Reduction",
     "at_probabilities",
     "avuc",
     "avuc_gs",

@@ -11,23 +11,44 @@ from math import exp, log, log1p
 import torch
 from torch import Tensor
 
-from assay.nn.losses._softmax import complement, log_probabilities, log_probability_of
+from assay.nn.losses._softmax import complement, log_probabilities
+from assay.nn.losses._target import Reduction, target_of
 
 
-def focal(logits: Tensor, labels: Tensor, *, gamma: float = 3.0, detach_weight: bool = False) -> Tensor:
+def focal(
+    logits: Tensor,
+    labels: Tensor,
+    *,
+    gamma: float = 3.0,
+    detach_weight: bool = False,
+    reduction: Reduction = "mean",
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
+) -> Tensor:
     """-(1 - p)^gamma log p of the true class, mean over the batch; gamma = 0 is cross-entropy.
 
     With `detach_weight` no gradient flows through (1 - p)^gamma, as in the code of wang2021: the update is then that
     of cross-entropy weighted by (1 - p)^gamma, not by `focal_gradient_factor`. (mukhoti2020's code sums over the
     batch.)
     """
-    log_p = log_probability_of(labels, log_probabilities(logits))
-    weight = complement(log_p) ** gamma
-    return -((weight.detach() if detach_weight else weight) * log_p).mean()
+
+    def loss(log_p: Tensor) -> Tensor:
+        factor = complement(log_p) ** gamma
+        return -(factor.detach() if detach_weight else factor) * log_p
+
+    target = target_of(logits, labels, ignore_index)
+    return target.reduced(target.of_true_class(log_probabilities(logits), loss), reduction, weight)
 
 
 def focal_sample_wise(
-    logits: Tensor, labels: Tensor, *, gammas: Sequence[float] = (5.0, 3.0), cuts: Sequence[float] = (0.19,)
+    logits: Tensor,
+    labels: Tensor,
+    *,
+    gammas: Sequence[float] = (5.0, 3.0),
+    cuts: Sequence[float] = (0.19,),
+    reduction: Reduction = "mean",
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Focal loss whose gamma depends on the sample: gammas[0] for p <= cuts[0], gammas[1] up to cuts[1], and so on.
 
@@ -36,10 +57,13 @@ def focal_sample_wise(
     """
     if len(gammas) != len(cuts) + 1:
         raise ValueError(f"{len(cuts)} cuts make {len(cuts) + 1} ranges, got {len(gammas)} gammas")
-    log_p = log_probability_of(labels, log_probabilities(logits))
-    which = torch.bucketize(log_p.detach().exp(), log_p.new_tensor(cuts))
-    gamma = log_p.new_tensor(gammas)[which]
-    return -(complement(log_p) ** gamma * log_p).mean()
+
+    def loss(log_p: Tensor) -> Tensor:
+        which = torch.bucketize(log_p.detach().exp(), log_p.new_tensor(cuts))
+        return -(complement(log_p) ** log_p.new_tensor(gammas)[which] * log_p)
+
+    target = target_of(logits, labels, ignore_index)
+    return target.reduced(target.of_true_class(log_probabilities(logits), loss), reduction, weight)
 
 
 def focal_gradient_factor(p: Tensor, gamma: float) -> Tensor:

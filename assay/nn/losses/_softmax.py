@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from assay.nn.losses._target import checked_labels
+
 
 def at_least_single(logits: Tensor) -> Tensor:
     """The logits; half precision, as under autocast, becomes single."""
@@ -17,11 +19,6 @@ def log_probabilities(logits: Tensor) -> Tensor:
     return F.log_softmax(at_least_single(logits), 1)
 
 
-def log_probability_of(labels: Tensor, log_p: Tensor) -> Tensor:
-    """Column `labels` of each row, [n]."""
-    return log_p.gather(1, labels[:, None]).squeeze(1)
-
-
 def complement(log_p: Tensor) -> Tensor:
     """1 - p, exact near p = 1 and never 0: there a power below 1 has an infinite slope."""
     return (-torch.expm1(log_p)).clamp(min=torch.finfo(log_p.dtype).tiny)
@@ -30,7 +27,9 @@ def complement(log_p: Tensor) -> Tensor:
 def top_class(log_p: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Log-probability of the answer [n], through which gradients flow, and whether it is the label [n] bool."""
     highest, answer = log_p.max(1)
-    return highest, answer == labels
+    # By gather, which refuses labels out of range also where `checked_labels` does not look at values.
+    chosen = torch.arange(log_p.shape[1], device=answer.device) == answer[:, None]
+    return highest, chosen.gather(1, checked_labels(log_p, labels)[:, None]).squeeze(1)
 
 
 def entropies(log_p: Tensor) -> Tensor:

@@ -67,8 +67,9 @@ class CorrectnessRanking:
         self.right = torch.zeros(task.n_samples, dtype=torch.bool)  # at the first evaluation
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
-        if batch.epoch != self.epoch:
-            self._turn_to(batch.epoch, batch.x.device)
+        epoch = batch.known_epoch("CRL")
+        if epoch != self.epoch:
+            self._turn_to(epoch, batch.x.device)
         logits = model(batch.x)
         index = batch.index.to(self.count.device)
         ranking = ranking_loss(self.confidence(logits), self.history(index).to(logits.device))

@@ -26,7 +26,7 @@ def mixup(*, alpha: float = 0.2) -> Callable[[Task], Objective]:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
         if not batch.x.is_floating_point():
             raise InputError("mixup mixes the numbers of inputs, which words and trees do not have")
-        draw = np.random.default_rng([torch.initial_seed(), batch.epoch, int(batch.index[0])])
+        draw = np.random.default_rng([torch.initial_seed(), batch.known_epoch("mixup"), int(batch.index[0])])
         share = float(draw.beta(alpha, alpha))
         partner = torch.from_numpy(draw.permutation(len(batch.x))).to(batch.x.device)
         logits = model(share * batch.x + (1 - share) * batch.x[partner])

@@ -21,7 +21,13 @@ class Batch:
     x: Tensor  # [b, ...]
     y: Tensor  # [b] labels
     index: Tensor  # [b] positions in the training set, for methods that remember samples
-    epoch: int = 0  # from 0
+    epoch: int | None = None  # from 0; methods that change or remember from epoch to epoch need it
+
+    def known_epoch(self, method: str) -> int:
+        """The epoch, for a method that would silently do another thing without it."""
+        if self.epoch is None:
+            raise InputError(f"{method} needs the epoch of each batch: Batch(x, y, index, epoch)")
+        return self.epoch
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def scheduled_focal(
         phases = [of(partial(focal, gamma=gamma))(task) for gamma in gammas]
 
         def objective(model: nn.Module, batch: Batch) -> Tensor:
-            return phases[bisect(starts, batch.epoch / task.epochs)](model, batch)
+            return phases[bisect(starts, batch.known_epoch("a scheduled gamma") / task.epochs)](model, batch)
 
         return objective
 

@@ -2,7 +2,7 @@
 
 from assay.nn.optim._averaging import WeightAverage, ema, recompute_batch_norm, swa
 from assay.nn.optim._modes import modes_kept
-from assay.nn.optim._sam import SAM, frozen_statistics
+from assay.nn.optim._sam import SAM, climbed, frozen_statistics, gradients
 from assay.nn.optim._schedules import (
     Schedule,
     by_epoch,
@@ -20,6 +20,7 @@ __all__ = [
     "Schedule",
     "WeightAverage",
     "by_epoch",
+    "climbed",
     "constant",
     "cosine",
     "cosine_then_swa",
@@ -27,6 +28,7 @@ __all__ = [
     "ema",
     "epoch_at",
     "frozen_statistics",
+    "gradients",
     "linear_to_swa",
     "modes_kept",
     "multistep",

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from assay.nn.optim._modes import modes_kept
+
+
+def plain_parameters(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """The parameters by the names they have in the model itself, which `torch.compile` and DDP wrap."""
+    while isinstance(model, DistributedDataParallel | DataParallel):
+        model = model.module
+    for name, p in model.named_parameters():
+        # A compiled model, or part of one, is called _orig_mod in its wrapper; DDP may be inside of it.
+        yield name.replace("_orig_mod.", "").removeprefix("module." if _compiles_ddp(model) else ""), p
+
+
+def _compiles_ddp(model: nn.Module) -> bool:
+    return isinstance(getattr(model, "_orig_mod", None), DistributedDataParallel | DataParallel)
 
 
 class WeightAverage:
@@ -38,9 +52,9 @@ class WeightAverage:
     def update(self, model: nn.Module) -> None:
         """Take the model's present parameters into the average."""
         if self.n == 0:
-            self.weights = {name: p.detach().clone() for name, p in model.named_parameters()}
+            self.weights = {name: p.detach().clone() for name, p in plain_parameters(model)}
         else:
-            for name, p in model.named_parameters():
+            for name, p in plain_parameters(model):
                 # A checkpoint is read to the CPU, so a resumed average comes from there.
                 self.weights[name] = self.weights[name].to(p.device).lerp_(p, self.share(self.n))
         self.n += 1
@@ -50,7 +64,7 @@ class WeightAverage:
         """Give the model the averaged parameters."""
         if self.n == 0:
             raise ValueError("no model was averaged yet")
-        for name, p in model.named_parameters():
+        for name, p in plain_parameters(model):
             p.copy_(self.weights[name])
 
     def state_dict(self) -> dict[str, Any]:

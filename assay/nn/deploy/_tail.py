@@ -1,0 +1,134 @@
+"""Map and threshold added to a finished ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from assay._core.arrays import InputError
+from assay.maps import Map, refuse_probabilities
+from assay.nn.deploy._module import calibrated
+from assay.nn.deploy._onnx import NAMES, Kind, described, expected_of, given, keep, run, torch_to_onnx
+from assay.thresholds import Threshold
+
+OLDEST_OPSET = 18
+
+
+class Log(nn.Module):
+    """Logits of probabilities: their logarithms."""
+
+    def forward(self, probabilities: Tensor) -> Tensor:
+        return probabilities.log()
+
+
+def calibrate_onnx(
+    source: str | Path,
+    mapping: Map | None,
+    file: str | Path,
+    *,
+    example: Mapping[str, NDArray[Any]],
+    output: str | None = None,
+    gives: Kind = "logits",
+    threshold: Threshold | float | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Add map and threshold to an ONNX model, and check the result as `export_onnx` does.
+
+    `output` names the logits, or the probabilities if that is what the model `gives`; it can be left out if there is
+    only one output. `example` holds a batch for each input.
+    """
+    import onnx
+    from onnx import compose
+
+    network = _read(source)
+    names = [found.name for found in network.graph.output]
+    if not names:
+        raise InputError(f"{source}: has no output")
+    if output is None and len(names) > 1:
+        raise InputError(f"{source}: has several outputs, {', '.join(names)}; say which holds the {gives}")
+    chosen = names[0] if output is None else output
+    if chosen not in names:
+        raise InputError(f"{source}: has no output '{chosen}'; there are {', '.join(names)}")
+    try:
+        values = run(str(source), example, [chosen])[0]
+    except Exception as problem:  # onnxruntime's own kinds have no base but this
+        shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in example.items())
+        raise InputError(f"{source}: cannot be run on {shapes}: {str(problem).splitlines()[0]}") from problem
+    if gives == "probabilities":
+        refuse_probabilities(mapping)
+    expected = expected_of(mapping, given(values, gives, f"{source}: '{chosen}'"))
+    tail = calibrated(nn.Identity() if gives == "logits" else Log(), mapping, threshold).eval()
+    network = _modern(network, source)
+    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
+    with TemporaryDirectory() as folder:
+        draft = Path(folder) / "tail.onnx"
+        torch_to_onnx(tail, {"input": torch.from_numpy(values)}, draft, opset=opset)
+        end = compose.add_prefix(onnx.load(str(draft)), "calibrated/")
+        network.ir_version = end.ir_version = max(network.ir_version, end.ir_version)
+        merged = compose.merge_models(network, end, io_map=[(chosen, "calibrated/input")])
+        _rename_outputs(merged)
+        onnx.save(merged, str(draft))
+        keep(draft, Path(file), dict(example), expected, described(mapping, tail.threshold, metadata))
+
+
+def random_inputs(source: str | Path, *, batch: int = 32, seed: int = 0) -> dict[str, NDArray[Any]]:
+    """A batch of noise for each input of an ONNX model, to check the calibrated model on.
+
+    Floats are normal, integers 0 or 1; axes of any length, other than the first, have length 1.
+    """
+    import onnx
+
+    rng = np.random.default_rng(seed)
+    inputs = {}
+    for found in _read(source).graph.input:
+        described = found.type.tensor_type
+        kind = onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
+        fixed = [axis.dim_value or 1 for axis in described.shape.dim][1:]
+        first = described.shape.dim[0].dim_value or batch
+        noise = rng.normal(size=(first, *fixed)) if kind.kind == "f" else rng.integers(0, 2, (first, *fixed))
+        inputs[found.name] = noise.astype(kind)
+    return inputs
+
+
+def _read(source: str | Path) -> Any:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(str(source))
+    except (OSError, DecodeError) as problem:
+        raise InputError(f"{source}: is no ONNX model: {problem}") from problem
+
+
+def _modern(network: Any, source: str | Path) -> Any:
+    """The network in the oldest opset that torch exports to, or in its own if that is newer."""
+    from onnx import version_converter
+
+    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
+    if opset >= OLDEST_OPSET:
+        return network
+    try:
+        return version_converter.convert_version(network, OLDEST_OPSET)
+    except Exception as problem:  # the converter's own kinds have no base but this
+        raise InputError(f"{source}: cannot be raised from opset {opset} to {OLDEST_OPSET}: {problem}") from problem
+
+
+def _rename_outputs(model: Any) -> None:
+    """Remove the prefix from the outputs of the tail, and rename nodes of the network that have these names."""
+    for name in NAMES:
+        for node in model.graph.node:
+            for names in (node.input, node.output):
+                for i, found in enumerate(names):
+                    if found == name:
+                        names[i] = f"network/{name}"
+                    elif found == f"calibrated/{name}":
+                        names[i] = name
+    for out in model.graph.output:
+        out.name = out.name.removeprefix("calibrated/")

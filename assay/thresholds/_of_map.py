@@ -1,0 +1,40 @@
+"""A threshold belongs to the map under which it was chosen: the check, and thresholds from files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from math import inf
+from pathlib import Path
+
+from assay import maps
+from assay._core.arrays import InputError
+from assay.maps import Map
+from assay.thresholds._records import Threshold
+
+NESTED = ("instead", "broken")  # what a file has for people to read
+
+
+def threshold_under(mapping: Map | None, threshold: Threshold | float | None) -> float:
+    """The number to compare confidences with, -inf for no threshold; raises if it was chosen under another map.
+
+    A bare number is taken as it is.
+    """
+    if not isinstance(threshold, Threshold):
+        return -inf if threshold is None else float(threshold)
+    if threshold.map_digest not in (None, maps.digest(mapping)):
+        chosen = f"after map {threshold.map_digest}" if threshold.map_digest else "without a map"
+        used = f"after map {maps.digest(mapping)}" if maps.digest(mapping) else "without one"
+        hint = "choose it on predictions under the map that it will be used with"
+        raise InputError(f"the threshold was chosen {chosen} and is used {used}: its promise does not hold; {hint}")
+    return threshold.value
+
+
+def load_threshold(file: str | Path) -> Threshold:
+    """Read a threshold back from JSON, as `assay threshold --json` writes it."""
+    try:
+        content = json.loads(Path(file).read_text())
+        known = {f.name: content[f.name] for f in fields(Threshold) if f.name in content and f.name not in NESTED}
+        return Threshold(**known | {"value": float(known["value"])})  # infinity is written as text
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        raise InputError(f"{file}: is no threshold, as `assay threshold --json` writes it: {problem}") from problem

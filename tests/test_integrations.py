@@ -1,0 +1,236 @@
+"""assay in other people's tools: Lightning, torchmetrics and Hugging Face, alone and in two processes."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from lightning.pytorch import LightningModule, Trainer
+from test_optim import by_hand, data, network, sgd, weights
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+
+from assay import evaluate, examples, files, maps
+from assay._core.arrays import InputError
+from assay.integrations.lightning import AveragedWeights, SharpnessAware, TrustCallback
+from assay.integrations.torchmetrics import FROM_RANKING, KEYS, Trust
+from assay.nn.losses import focal
+from assay.nn.optim import SAM
+
+QUIET = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:lightning", "ignore::FutureWarning:lightning")
+
+
+class Module(LightningModule):
+    def __init__(self, optimizer=sgd) -> None:
+        super().__init__()
+        self.net, self.optimizer, self.losses = network(), optimizer, []
+
+    def forward(self, x):
+        return self.net(x)
+
+    def training_step(self, batch, batch_idx):
+        loss = F.cross_entropy(self.net(batch[0]), batch[1])
+        self.log("loss", loss)
+        self.losses.append(loss.item())
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        return {"logits": self.net(batch[0]), "labels": batch[1]}
+
+    def configure_optimizers(self):
+        return self.optimizer(self.net)
+
+
+def loader(n: int) -> DataLoader:
+    return DataLoader([data(i) for i in range(n)], batch_size=None)
+
+
+def fitted(module: Module, n: int, *callbacks, epochs: int = 1, accumulate: int = 1, validate: bool = False) -> Trainer:
+    trainer = Trainer(
+        max_epochs=epochs, accelerator="cpu", accumulate_grad_batches=accumulate, callbacks=list(callbacks), **QUIET
+    )
+    trainer.fit(module, loader(n), loader(3) if validate else None)
+    return trainer
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_sam_in_lightning_is_the_loop_by_hand(batches):
+    module = Module()
+    trainer = fitted(module, 3 * batches, SharpnessAware(rho=0.3), accumulate=batches)
+    assert torch.allclose(weights(module.net), by_hand(batches), atol=1e-6)
+    assert len(module.losses) == 6 * batches
+    assert trainer.callback_metrics["loss"].item() == pytest.approx(module.losses[-2])  # of the first look
+
+
+def test_sam_as_an_optimizer_in_lightning_refuses_accumulation():
+    module = Module(lambda net: SAM(sgd(net), rho=0.3))
+    with pytest.raises(RuntimeError, match=r"in Lightning use assay.integrations.lightning.SharpnessAware"):
+        fitted(module, 4, accumulate=2)
+    module = Module(lambda net: SAM(sgd(net), rho=0.3))
+    fitted(module, 3)
+    assert torch.allclose(weights(module.net), by_hand(1), atol=1e-6)
+
+
+def test_lightning_ends_with_averaged_weights():
+    module, seen = Module(), []
+    callback = AveragedWeights(start=0.5)
+    module.on_train_epoch_end = lambda: seen.append(weights(module.net))
+    fitted(module, 3, callback, epochs=4)
+    assert callback.average.n == 2
+    assert torch.allclose(weights(module.net), torch.stack(seen[-2:]).mean(0), atol=1e-6)
+
+
+def test_lightning_logs_and_writes_what_can_be_trusted(tmp_path):
+    module, callback = Module(), TrustCallback("ece", "auroc", out=tmp_path / "out")
+    trainer = fitted(module, 3, callback, validate=True)
+    saved = files.read(tmp_path / "out" / "validation.npz")
+    assert len(saved) == 48
+    assert trainer.callback_metrics["val/ece"].item() == pytest.approx(evaluate(saved)["ece"], abs=1e-6)
+    assert maps.load(tmp_path / "out" / "map.json").t > 0
+    assert "<html" in (tmp_path / "out" / "page.html").read_text()
+
+
+def updated(trust: Trust, logits: Tensor, labels: Tensor) -> Trust:
+    for x, y in zip(logits.split(512), labels.split(512), strict=True):
+        trust.update(x, y)
+    return trust
+
+
+def embedded() -> tuple[Tensor, Tensor]:
+    predictions = examples.load()
+    return torch.tensor(predictions.logits), torch.tensor(predictions.labels)
+
+
+def assert_evaluated(found: dict[str, Tensor]) -> None:
+    expected = evaluate(examples.load(), KEYS)
+    for key in KEYS:
+        assert found[key].item() == pytest.approx(expected[key], abs=1e-3 if key in FROM_RANKING else 1e-6), key
+
+
+def test_the_metric_is_evaluate_in_a_fixed_size():
+    trust = Trust()
+    before = sum(x.numel() for x in trust._defaults.values())
+    assert_evaluated(updated(trust, *embedded()).compute())
+    assert sum(getattr(trust, name).numel() for name in trust._defaults) == before
+    logits, labels = embedded()
+    of_probabilities = updated(Trust("ece", prefix="val/", normalized=True), logits.double().softmax(1), labels)
+    assert of_probabilities.compute()["val/ece"].item() == pytest.approx(evaluate(examples.load())["ece"], abs=1e-6)
+    with pytest.raises(InputError, match="'smooth_ece' needs all rows"):
+        Trust("smooth_ece")
+
+
+def plain(seed: int = 0) -> nn.Module:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def sam_steps(model: nn.Module, part: slice) -> None:
+    optimizer = SAM(torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), rho=0.3)
+    for step in range(3):
+        x, y = data(step)
+
+        def closure(x: Tensor = x[part], y: Tensor = y[part]) -> Tensor:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+
+def one_of_two(rank: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    logits, labels = embedded()
+    found = updated(Trust(), logits[rank::2], labels[rank::2]).compute()
+    model = DistributedDataParallel(plain())
+    sam_steps(model, slice(8 * rank, 8 * rank + 8))
+    if rank == 0:
+        torch.save([found, weights(model)], f"{folder}/found")
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_agree_with_one(tmp_path: Path):
+    torch.multiprocessing.spawn(one_of_two, (str(tmp_path),), nprocs=2)
+    found, after = torch.load(tmp_path / "found", weights_only=True)
+    assert_evaluated(found)
+    model = plain()
+    sam_steps(model, slice(0, 16))
+    assert torch.allclose(after, weights(model), atol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("batches", [1, 4])
+@pytest.mark.parametrize("rho", [0.0, 0.3])
+def test_hugging_face_trains_like_the_loop_by_hand(tmp_path, batches, rho):
+    """With a loss of assay and, where rho > 0, with SAM; a plain mean would give gradients 4 times as large."""
+    transformers = pytest.importorskip("transformers")
+    from assay.integrations import huggingface as hf
+
+    generator = torch.Generator().manual_seed(0)
+    words, labels = torch.randint(0, 50, (12, 6), generator=generator), torch.randint(0, 3, (12,), generator=generator)
+    mask = torch.ones(12, 6, dtype=torch.long)
+
+    def bert() -> nn.Module:
+        torch.manual_seed(1)
+        sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+        calm = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), 0.0)
+        config = transformers.BertConfig(vocab_size=50, num_labels=3, **sizes, **calm)
+        return transformers.BertForSequenceClassification(config)
+
+    rows = [{"input_ids": words[i], "attention_mask": mask[i], "labels": labels[i]} for i in range(12)]
+    model = bert()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path),
+        per_device_train_batch_size=4 // batches,
+        max_steps=3,
+        max_grad_norm=0,
+        gradient_accumulation_steps=batches,
+        train_sampling_strategy="sequential",
+        report_to=[],
+        save_strategy="no",
+        use_cpu=True,
+        disable_tqdm=True,
+        logging_strategy="no",
+    )
+    constant = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+    trainer = transformers.Trainer(
+        model,
+        arguments,
+        train_dataset=rows,
+        eval_dataset=rows,
+        optimizers=(optimizer, constant),
+        compute_loss_func=hf.loss(focal),
+        compute_metrics=hf.compute_metrics(),
+    )
+    (hf.sharpness_aware(trainer, rho=rho) if rho else trainer).train()
+
+    other, size = bert().train(), 4 // batches
+    again = SAM(other.parameters(), torch.optim.SGD, rho=rho, lr=0.1)
+    for step in range(3):
+        again.zero_grad()
+        for i in range(batches):
+            part = slice(4 * step + i * size, 4 * step + (i + 1) * size)
+
+            def look(part: slice = part) -> None:
+                logits = other(input_ids=words[part], attention_mask=mask[part]).logits
+                (focal(logits, labels[part]) / batches).backward()
+
+            look()
+            with again.climb():
+                look()
+        again.step()
+    assert torch.allclose(weights(model), weights(other), atol=1e-6)
+    assert trainer.evaluate()["eval_ece"] >= 0
+    predictions = hf.predictions(trainer.predict(rows))
+    assert np.array_equal(predictions.labels, labels.numpy())
