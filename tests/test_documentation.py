@@ -66,7 +66,14 @@ def public_modules() -> set[str]:
     names = {".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for f in files}
     hidden = ("assay.cli", "assay.nn.names", "assay.__main__")
     public = {name for name in names if not re.search(r"\._", name) and not name.startswith(hidden)}
-    return public - {"assay.nn", "assay.report", "assay.auditing", "assay.comparing", "assay.predictions"}
+    return public - {
+        "assay.nn",
+        "assay.integrations",
+        "assay.report",
+        "assay.auditing",
+        "assay.comparing",
+        "assay.predictions",
+    }
 
 
 def test_every_public_package_has_an_api_page():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +54,24 @@ class SharpnessAware(Callback):
         if self._away:
             return
         self._away = True
-        log, log_dict = pl_module.log, pl_module.log_dict
-        pl_module.log = pl_module.log_dict = lambda *_, **__: None  # type: ignore[method-assign]
         try:
-            with climbed(list(pl_module.parameters()), self._before, rho=self.rho), torch.enable_grad():
-                found = trainer.strategy.training_step(*self._batch)
+            with _silent(pl_module), climbed(list(pl_module.parameters()), self._before, rho=self.rho):
+                found: Any = trainer.strategy.training_step(*self._batch)
                 loss = found["loss"] if isinstance(found, dict) else found
                 trainer.strategy.backward(loss / trainer.accumulate_grad_batches, None)
         finally:
-            pl_module.log, pl_module.log_dict = log, log_dict  # type: ignore[method-assign]
             self._away = False
+
+
+@contextmanager
+def _silent(module: Any) -> Iterator[None]:
+    """Within it the module logs nothing."""
+    log, log_dict = module.log, module.log_dict
+    module.log = module.log_dict = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        module.log, module.log_dict = log, log_dict
 
 
 class AveragedWeights(Callback):

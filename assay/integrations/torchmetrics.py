@@ -68,7 +68,7 @@ class Trust(Metric):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Take in a batch."""
         make = Predictions.from_probabilities if self.normalized else Predictions.from_logits
-        o = make(preds.detach(), target.detach()).outcomes()  # type: ignore[arg-type]
+        o = make(preds.detach(), target.detach()).outcomes()
         for name, added in (("sums", _sums(o)), ("bins", _bins(o)), ("grid", _grid(o))):
             state = getattr(self, name)
             state += torch.from_numpy(added).to(state.device)
