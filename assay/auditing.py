@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
 from assay import metrics
 from assay._core.arrays import Mask
+from assay._core.showing import Library, data_frame, html_table
 from assay.metrics import METRICS, Metric, Ranking, Tables
 from assay.metrics.inference import (
     Estimate,
@@ -78,6 +81,38 @@ class Audit:
 
     def __getitem__(self, key: str) -> Measurement:
         return self.measurements[key]
+
+    def keys(self) -> list[str]:
+        """The metrics that were measured."""
+        return list(self.measurements)
+
+    def to_dict(self) -> dict[str, float]:
+        """The values by metric."""
+        return {key: measured.value for key, measured in self.measurements.items()}
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame with one row a metric: value, interval, noise floor."""
+        return data_frame(self._rows(), library)
+
+    def plot(self) -> Any:
+        """A figure: the reliability diagram, and errors against coverage."""
+        return import_module("assay.report.figures").audit_figure(self.tables)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "metric": key,
+                "value": m.value,
+                "low": m.interval.low if m.interval else None,
+                "high": m.interval.high if m.interval else None,
+                "floor": m.floor,
+            }
+            for key, m in self.measurements.items()
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return html_table(str(self), list(rows[0]), [list(row.values()) for row in rows])
 
     def __str__(self) -> str:
         return f"{_calibration_in_words(self)} {_refinement_in_words(self)}".strip()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import nan
+from typing import Any
 
 import numpy as np
 
 from assay._core.arrays import InputError, Labels, Tags
+from assay._core.showing import Library, data_frame, html_table
 from assay.metrics import COMPARED, Metric, Tables
 from assay.metrics.inference import Interval, Withheld, holm
 from assay.predictions import Outcomes, Predictions, refuse_weights
@@ -69,6 +71,36 @@ class Comparison:
 
     def __getitem__(self, key: str) -> Difference:
         return self.differences[key]
+
+    def keys(self) -> list[str]:
+        """The metrics that were compared."""
+        return list(self.differences)
+
+    def to_dict(self) -> dict[str, float]:
+        """The differences, second minus first, by metric."""
+        return {key: difference.value for key, difference in self.differences.items()}
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame with one row a metric: both values, their difference, its interval and p-value."""
+        return data_frame(self._rows(), library)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "metric": key,
+                "first": d.a,
+                "second": d.b,
+                "difference": d.value,
+                "low": d.interval.low if d.interval else None,
+                "high": d.interval.high if d.interval else None,
+                "p_value": d.p_value,
+            }
+            for key, d in self.differences.items()
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        return html_table(str(self), list(rows[0]), [list(row.values()) for row in rows])
 
     def __str__(self) -> str:
         return ", ".join(f"{verdict.axis} {verdict.word}" for verdict in self.verdicts)

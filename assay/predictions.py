@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from assay._core import arrays, loops
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask, Rows, Tags
 from assay._core.plain import ClassSums
+from assay._core.showing import Library, data_frame, html_table
 
 TAGS = ("ids", "group", "weights", "cluster")  # columns that predictions hand on to their outcomes
 
@@ -116,6 +118,49 @@ class Predictions:
         pair = np.stack([1 - p, p], 1)
         tags = {"ids": ids, "group": group, "weights": weights, "cluster": cluster}
         return Predictions.from_probabilities(pair, labels, features=features, **tags)
+
+    @staticmethod
+    def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
+        """From a data frame of pandas or polars, with the names of its columns as in `assay.files.Columns`.
+
+        `from_dataframe(df, label="y", probabilities="p_*")` takes one column a class; with `confidence` and `correct`
+        it gives `Outcomes`.
+        """
+        made: Predictions | Outcomes = import_module("assay.files").from_dataframe(frame, **columns)
+        return made
+
+    @staticmethod
+    def from_estimator(estimator: Any, X: Any, y: Any) -> Predictions:
+        """From a fitted scikit-learn classifier: `assay.sklearn.from_estimator`."""
+        made: Predictions = import_module("assay.sklearn").from_estimator(estimator, X, y)
+        return made
+
+    def __add__(self, other: Predictions) -> Predictions:
+        """Put two sets of rows together; a column that one of them lacks is dropped."""
+        if (self.normalized, self.n_classes, self.classes) != (other.normalized, other.n_classes, other.classes):
+            raise InputError(f"{self} and {other} do not have the same classes and kind of numbers")
+        joined = {name: _join(getattr(self, name), getattr(other, name)) for name in (*TAGS, "features")}
+        return replace(
+            self,
+            values=np.concatenate([self.values, other.values]),
+            labels=np.concatenate([self.labels, other.labels]),
+            map_digest=self.map_digest if self.map_digest == other.map_digest else None,
+            **joined,
+        )
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame with one row a sample: label, answer, confidence, whether it is right, nll."""
+        o = self.outcomes()
+        columns = {"label": self.labels, "answer": self.values.argmax(1)}
+        columns |= {"confidence": o.confidence, "correct": o.correct, "nll": o.nll}
+        columns |= {name: x for name in ("ids", "group") if (x := getattr(self, name)) is not None}
+        return data_frame(
+            [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], library
+        )
+
+    def _repr_html_(self) -> str:
+        kind = "probabilities" if self.normalized else "logits"
+        return html_table("Predictions", ["samples", "classes", "kind"], [[len(self), self.n_classes, kind]])
 
     def __len__(self) -> int:
         return len(self.values)

@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Say whether a second model is better calibrated or ranks its errors better than the first.",
     "calibrate": "Fit a calibrator on held-out predictions, and judge it on both axes.",
     "threshold": "Choose the confidence above which answers are accepted, with a guarantee on their errors.",
+    "check": "Check requirements on predictions, for continuous integration.",
     "export": "Write a model, a map and a threshold to one ONNX file.",
     "list": "List metrics, calibrators, scores, recipes, networks or data sets, a line each.",
     "train": "Train a network and write its predictions.",

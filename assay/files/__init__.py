@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ import numpy as np
 
 from assay._core import arrays
 from assay._core.arrays import Array, InputError
+from assay._core.lookup import hint
 from assay._core.writing import replacing
 from assay.files._classes import class_indices, listed, matching
-from assay.files._formats import READERS, WRITERS
+from assay.files._formats import READERS, WRITERS, LazyTable
 from assay.predictions import Outcomes, Predictions
 
 FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
@@ -93,6 +94,16 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
+
+
+def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
+    """Predictions or outcomes from a data frame of pandas or polars; `columns` are those of `Columns`."""
+    names = [str(name) for name in frame.columns]
+    known = [f.name for f in fields(Columns)]
+    for name in columns:
+        if name not in known:
+            raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
+    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**columns))
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:

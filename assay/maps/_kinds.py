@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from assay._core.arrays import Array
+from assay._core.showing import html_table
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class Fitted(ABC):
     @abstractmethod
     def keeps_ranking(self) -> bool:
         """Whether samples always keep their order by confidence, without new ties."""
+
+    def _repr_html_(self) -> str:
+        kept = [name for name in ("label", "ranking") if getattr(self, f"keeps_{name}")]
+        row = [type(self).__name__, str(self), " and ".join(kept) or "neither label nor ranking", str(self.fit)]
+        return html_table("Calibration map", ["kind", "map", "keeps", "fit"], [row])
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assay._core.arrays import InputError, Mask
+from assay._core.showing import html_table
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class Threshold:
     def observed_risk(self) -> float:
         """Share of errors among accepted samples; nan if there are none."""
         return self.wrong / self.accepted if self.accepted else nan
+
+    def _repr_html_(self) -> str:
+        figures = {"accept above": self.value, "risk at most": self.guaranteed_risk, "coverage": self.coverage}
+        return html_table(str(self), list(figures), [list(figures.values())])
 
     def __str__(self) -> str:
         if not self.accepted:

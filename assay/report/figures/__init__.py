@@ -14,6 +14,7 @@ colors, so figures are legible in grey. Statistics come from `assay.metrics`, `a
     figure.savefig("reliability.pdf")
 """
 
+from assay.report.figures._audit import audit_figure
 from assay.report.figures._lines import curves, epochs, sweep
 from assay.report.figures._methods import calibration_refinement, dots, effects, uncertainty
 from assay.report.figures._ranking import densities, precision_recall, risk_coverage, roc
@@ -21,6 +22,7 @@ from assay.report.figures._reliability import classwise, reliability, smooth_rel
 from assay.report.figures._samples import histograms, scenario
 
 __all__ = [
+    "audit_figure",
     "calibration_refinement",
     "classwise",
     "curves",

@@ -1,0 +1,106 @@
+"""Requirements on a model's predictions, for continuous integration: what is shown to be worse than allowed?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay._core.arrays import InputError
+from assay._core.lookup import lookup
+from assay.auditing import audit
+from assay.comparing import compare
+from assay.metrics import METRICS
+from assay.predictions import Outcomes, Predictions
+from assay.thresholds import Threshold, risk_bound
+
+REQUIREMENT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A metric and the value that it must not exceed, or not fall below."""
+
+    key: str
+    relation: str  # <= or >=
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.relation} {self.limit:g}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One requirement, and what was found."""
+
+    name: str
+    passed: bool
+    found: str
+
+
+def requirement(text: str) -> Requirement:
+    """Read a requirement such as `ece<=0.05`.
+
+    >>> requirement("risk_at_90<=0.02")
+    Requirement(key='risk_at_90', relation='<=', limit=0.02)
+    """
+    match = REQUIREMENT.fullmatch(text)
+    if match is None:
+        raise InputError(f"'{text}' is no requirement; write metric<=number or metric>=number, as in ece<=0.05")
+    key, relation, limit = match.groups()
+    lookup("metric", key, METRICS)
+    try:
+        return Requirement(key, relation, float(limit))
+    except ValueError as problem:
+        raise InputError(f"'{text}': {limit} is no number") from problem
+
+
+def check_requirements(
+    rows: Predictions | Outcomes, requirements: Sequence[Requirement], *, strict: bool = False
+) -> list[Check]:
+    """Each requirement against the 95 % interval of its metric, or the value if it has none.
+
+    A requirement fails if the whole interval breaks it; if `strict`, unless the whole interval keeps it.
+    """
+    found = audit(rows)
+    checks = []
+    for wanted in requirements:
+        if wanted.key not in found.measurements:
+            raise InputError(f"{wanted.key} cannot be computed from these predictions")
+        measured = found[wanted.key]
+        if not np.isfinite(measured.value):
+            checks.append(Check(str(wanted), False, "undefined"))
+            continue
+        low, high = (measured.interval.low, measured.interval.high) if measured.interval else (measured.value,) * 2
+        kept = {"<=": (low, high), ">=": (-high, -low)}[wanted.relation][strict]
+        passed = kept <= (wanted.limit if wanted.relation == "<=" else -wanted.limit)
+        bar = f" ({low:.4g} to {high:.4g})" if measured.interval else ", without an interval"
+        checks.append(Check(str(wanted), bool(passed), f"{measured.value:.4g}{bar}"))
+    return checks
+
+
+def check_no_worse(baseline: Predictions | Outcomes, rows: Predictions | Outcomes) -> list[Check]:
+    """Each axis of `compare`: fails where the new model is shown to be worse on the same samples."""
+    verdicts = compare(baseline, rows).verdicts
+    return [Check(f"no worse {v.axis}", v.word != "worse", f"{v.word}, {v.reason}") for v in verdicts]
+
+
+def check_promise(rows: Predictions | Outcomes, threshold: Threshold, *, strict: bool = False) -> Check:
+    """A threshold's promise on new labels: fails if they show a higher risk, or if `strict` unless they show it kept.
+
+    The bounds are exact binomial ones at the threshold's own confidence.
+    """
+    outcomes = rows.outcomes()
+    if threshold.map_digest not in (None, outcomes.map_digest):
+        raise InputError("the threshold was chosen under another map than these predictions have; apply its map first")
+    accepted = outcomes.confidence >= threshold.value
+    n, wrong = int(accepted.sum()), int((accepted & ~outcomes.correct).sum())
+    name = f"risk <= {threshold.guaranteed_risk:g} above {threshold.value:.4g}"
+    if n == 0:
+        return Check(name, not strict, "nothing was accepted")
+    high = float(risk_bound(wrong, n, threshold.confidence))
+    low = 1 - float(risk_bound(n - wrong, n, threshold.confidence))
+    passed = (high if strict else low) <= threshold.guaranteed_risk
+    return Check(name, passed, f"{wrong} of {n} wrong, {wrong / n:.4g} ({low:.4g} to {high:.4g})")
