@@ -139,7 +139,9 @@ class Predictions:
         """Put two sets of rows together; a column that one of them lacks is dropped."""
         if (self.normalized, self.n_classes, self.classes) != (other.normalized, other.n_classes, other.classes):
             raise InputError(f"{self} and {other} do not have the same classes and kind of numbers")
-        joined = {name: _join(getattr(self, name), getattr(other, name)) for name in (*TAGS, "features")}
+        joined: dict[str, Any] = {
+            name: _join(getattr(self, name), getattr(other, name)) for name in (*TAGS, "features")
+        }
         return replace(
             self,
             values=np.concatenate([self.values, other.values]),
@@ -154,9 +156,7 @@ class Predictions:
         columns = {"label": self.labels, "answer": self.values.argmax(1)}
         columns |= {"confidence": o.confidence, "correct": o.correct, "nll": o.nll}
         columns |= {name: x for name in ("ids", "group") if (x := getattr(self, name)) is not None}
-        return data_frame(
-            [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], library
-        )
+        return data_frame(columns, library)
 
     def _repr_html_(self) -> str:
         kind = "probabilities" if self.normalized else "logits"

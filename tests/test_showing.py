@@ -54,7 +54,7 @@ def test_everything_shows_itself_in_a_notebook():
 
 def test_an_audit_draws_both_axes():
     left, right = FOUND.plot().axes[:2]
-    assert "onfidence" in left.get_xlabel()
+    assert left.get_ylabel() == "accuracy"
     assert "overage" in right.get_xlabel()
     score = Outcomes.from_scores([1.0, 2.0, 3.0], [0, 1, 1], is_probability=False)
     assert len(audit(score).plot().axes) == 1

@@ -16,13 +16,13 @@ TABLE = "border-collapse:collapse;font-size:90%"
 CELL = "padding:.15em .8em;text-align:right;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent)"
 
 
-def data_frame(rows: Sequence[dict[str, Any]], library: Library = "pandas") -> Any:
-    """Rows as a data frame of pandas or polars."""
+def data_frame(table: Sequence[dict[str, Any]] | dict[str, Any], library: Library = "pandas") -> Any:
+    """Rows, or columns by name, as a data frame of pandas or polars."""
     try:
         made = import_module(library)
     except ImportError as problem:
         raise InputError(f"a data frame needs {library}: pip install {library}") from problem
-    return made.DataFrame(list(rows))
+    return made.DataFrame(table)
 
 
 def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -14,7 +14,7 @@ from assay.report.page import audit_page
 
 def numbers(audit: Audit, *, prefix: str = "") -> dict[str, float]:
     """The finite numbers of an audit by flat names: `ece`, `ece/low`, `ece/high`, `ece/floor`, and so on."""
-    found = {}
+    found: dict[str, float] = {}
     for key, m in audit.measurements.items():
         parts = {"": m.value, "/floor": m.floor}
         if m.interval is not None:
