@@ -31,6 +31,14 @@ __all__ = [
 __version__ = "0.1.0"
 _LATER = {"Recipe": "nn.training", "predict": "nn.training", "train": "nn.training", "Study": "study"}
 
+_ELSEWHERE = {  # first guesses, and where the thing is
+    **{name: f"nn.{name}" for name in ("losses", "objectives", "optim", "networks", "recipes", "deploy")},
+    "CalibratedClassifier": "sklearn.CalibratedClassifier",
+    "SelectiveClassifier": "selective.SelectiveClassifier",
+    "apply": "maps.apply",
+    "calibrate": "calibrators, for example assay.calibrators.temperature(held_out)",
+}
+
 
 def __getattr__(name: str) -> Any:
     """Load what training needs when it is asked for."""
@@ -40,4 +48,5 @@ def __getattr__(name: str) -> Any:
         if _LATER[name].startswith("nn."):
             needs("torch")
         return getattr(import_module(f"assay.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'assay' has no attribute {name!r}")
+    elsewhere = f"; it is assay.{_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module 'assay' has no attribute {name!r}{elsewhere}")

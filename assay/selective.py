@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from assay._core import arrays
-from assay._core.arrays import Array, Floats, Labels, Mask
+from assay._core.arrays import Array, Floats, InputError, Labels, Mask
 from assay._core.outputs import logits_of
-from assay.maps import Map, answer, refuse_probabilities
+from assay._core.writing import replacing
+from assay.maps import Map, answer, from_json, refuse_probabilities, to_json
 from assay.thresholds import Threshold, threshold_under
 
 ABSTAIN = -1
@@ -86,6 +89,26 @@ class SelectiveClassifier:
             given = answer(self.mapping, self._logits(x))
         label = np.where(given.confidence >= self.threshold, given.label, ABSTAIN)
         return Decisions(label, given.confidence, given.logits.shape[1])
+
+    def __call__(self, x: Any) -> Decisions:
+        """The same as `decide`."""
+        return self.decide(x)
+
+    def save(self, file: str | Path) -> None:
+        """Write map and threshold as JSON; the model has its own file."""
+        mapping = None if self.mapping is None else json.loads(to_json(self.mapping))
+        with replacing(Path(file)) as stream:
+            stream.write(json.dumps({"map": mapping, "threshold": str(self.threshold)}, indent=1).encode())
+
+    @staticmethod
+    def load(file: str | Path, model: Model) -> SelectiveClassifier:
+        """The model with the map and the threshold that were saved."""
+        try:
+            content = json.loads(Path(file).read_text())
+            mapping = None if content["map"] is None else from_json(json.dumps(content["map"]))
+            return SelectiveClassifier(model, mapping, float(content["threshold"]))
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise InputError(f"{file}: holds no map and threshold of a SelectiveClassifier: {problem}") from problem
 
     def report(self, x: Any, labels: ArrayLike) -> SelectiveReport:
         """Risk, coverage and share of each class that is rejected, given the true labels as indices of classes."""

@@ -1,8 +1,6 @@
-"""FMFP in a LightningModule: SAM by manual optimization, and weights averaged over the last epochs.
+"""FMFP in a plain LightningModule: SAM and averaged weights are callbacks, and automatic optimization stays.
 
-    python examples/lightning_loop.py
-
-Lightning's automatic optimization cannot evaluate a batch twice, so the training step is written out.
+python examples/lightning_loop.py
 """
 
 import logging
@@ -14,47 +12,30 @@ from torch import Tensor
 from torch.optim import SGD
 from torch.utils.data import DataLoader, TensorDataset
 
-from assay import Predictions, evaluate
+from assay.integrations.lightning import AveragedWeights, SharpnessAware, TrustCallback
 from assay.nn.data import batches, load
 from assay.nn.losses import cross_entropy
 from assay.nn.networks import resnet8
-from assay.nn.optim import SAM, recompute_batch_norm, swa
-
-EPOCHS, AVERAGED_FROM = 6, 3
 
 
-class FMFP(LightningModule):
-    """A classifier trained for flat minima."""
+class Classifier(LightningModule):
+    """A classifier as people write it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.automatic_optimization = False
         self.network = resnet8(10, channels=1)
-        self.average = swa()
 
-    def configure_optimizers(self) -> SAM:
-        base = SGD(self.network.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-        return SAM(base, rho=0.05)
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network(x)
 
-    def training_step(self, batch: list[Tensor], batch_idx: int) -> None:
-        x, y = batch
-        optimizer = self.optimizers().optimizer
+    def configure_optimizers(self) -> SGD:
+        return SGD(self.network.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
 
-        def closure() -> Tensor:
-            optimizer.zero_grad()
-            loss = cross_entropy(self.network(x), y)
-            self.manual_backward(loss)
-            return loss
+    def training_step(self, batch: list[Tensor], batch_idx: int) -> Tensor:
+        return cross_entropy(self(batch[0]), batch[1])
 
-        self.log("loss", optimizer.step(closure))
-
-    def on_train_epoch_end(self) -> None:
-        if self.current_epoch >= AVERAGED_FROM:
-            self.average.update(self.network)
-
-    def on_train_end(self) -> None:
-        self.average.copy_to(self.network)
-        recompute_batch_norm(self.network, (x for x, _ in self.trainer.train_dataloader))
+    def validation_step(self, batch: list[Tensor], batch_idx: int) -> dict[str, Tensor]:
+        return {"logits": self(batch[0]), "labels": batch[1]}
 
 
 warnings.filterwarnings("ignore", category=UserWarning, module="lightning")  # about few workers and few batches
@@ -65,13 +46,14 @@ digits = load("digits")
 train = next(batches(digits.train, len(digits.train)))
 test = next(batches(digits.test, len(digits.test)))
 loader = DataLoader(TensorDataset(train.x, train.y), batch_size=64, shuffle=True)
+validation = DataLoader(TensorDataset(test.x, test.y), batch_size=256)
 
-model = FMFP()
+averaged = AveragedWeights(start=0.5)
+callbacks = [SharpnessAware(rho=0.05), averaged, TrustCallback("accuracy", "ece", "auroc", "aurc")]
 quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
-Trainer(max_epochs=EPOCHS, accelerator="cpu", **quiet).fit(model, loader)
-
-model.eval()
-with torch.no_grad():
-    found = evaluate(Predictions.from_logits(model.network(test.x), test.y))
-print(f"{model.average.n} models averaged")
-print({key: round(found[key], 4) for key in ("accuracy", "ece", "auroc", "aurc")})
+trainer = Trainer(max_epochs=6, accelerator="cpu", callbacks=callbacks, **quiet)
+model = Classifier()
+trainer.fit(model, loader, validation)
+found = trainer.validate(model, validation, verbose=False)[0]
+print(f"{averaged.average.n} models averaged")
+print({key.removeprefix("val/"): round(value, 4) for key, value in found.items()})

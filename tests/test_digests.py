@@ -9,6 +9,7 @@ import pytest
 from conftest import gaussian_predictions
 from torch import nn
 
+import assay
 from assay import files, maps
 from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS, cross_validated, fixed_temperature, histogram, temperature
@@ -113,3 +114,21 @@ def normalized(predictions):
 def test_a_number_is_taken_as_it_is():
     assert threshold_under(COOLED, 0.7) == 0.7
     assert isinstance(choose_threshold(TEST), Threshold)
+
+
+@pytest.mark.parametrize("threshold", [0.7, float("inf"), float("-inf")])
+def test_a_selective_classifier_is_saved_without_its_model(tmp_path, threshold):
+    model = SelectiveClassifier(np.asarray, CALIBRATORS["temperature_histogram"](HELD_OUT), threshold)
+    model.save(tmp_path / "selective.json")
+    again = SelectiveClassifier.load(tmp_path / "selective.json", np.asarray)
+    assert np.array_equal(again(TEST.logits).label, model.decide(TEST.logits).label)
+    (tmp_path / "selective.json").write_text("{}")
+    with pytest.raises(InputError, match="holds no map and threshold"):
+        SelectiveClassifier.load(tmp_path / "selective.json", np.asarray)
+
+
+def test_first_guesses_are_told_where_to_look():
+    with pytest.raises(AttributeError, match=r"it is assay\.nn\.losses"):
+        assay.losses  # noqa: B018
+    with pytest.raises(InputError, match=r"use maps\.answer"):
+        maps.apply(COOLED, TEST.logits)

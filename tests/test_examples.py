@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +58,57 @@ def test_the_exported_file_answers_and_hands_over(tmp_path, monkeypatch, capsys)
     assert (tmp_path / "digits.onnx").is_file()
     assert any('"ask a person"' in line for line in lines)
     assert ast.literal_eval(lines[-1])["accuracy"] > 0.9
+
+
+def test_data_frames_go_in_and_out(monkeypatch, capsys):
+    found = {row[0]: row[1] for row in ast.literal_eval(run_here("data_frames", [], monkeypatch, capsys)[-1])}
+    assert found["ece"] == pytest.approx(0.1586, abs=1e-4)
+
+
+def test_the_workflow_runs_as_written(tmp_path, monkeypatch):
+    """The command of examples/check.yml, on the embedded models."""
+    from assay import examples, files
+    from assay.cli import main
+
+    command = re.search(r">-\n(.*)", (EXAMPLES / "check.yml").read_text(), re.DOTALL)[1]
+    (tmp_path / "predictions").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("new", "old"):
+        files.write(examples.load(), tmp_path / "predictions" / f"{name}.npz")
+    with pytest.raises(SystemExit, match="0"):
+        main(shlex.split(command)[1:])
+    assert (tmp_path / "trust.xml").is_file()
+
+
+HEAVY = {
+    "huggingface_trainer": ["transformers", "accelerate"],
+    "boosted_trees": ["xgboost", "lightgbm"],
+    "jax_logits": ["jax"],
+    "trackers": ["mlflow", "wandb", "tensorboard"],
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", HEAVY)
+def test_examples_of_heavy_packages_run(name, tmp_path):
+    """With the extra `integrations` installed."""
+    for package in HEAVY[name]:
+        pytest.importorskip(package)
+    words = [sys.executable, "-W", "ignore", str(EXAMPLES / f"{name}.py"), str(tmp_path)]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    if name == "trackers":
+        assert [line.partition(":")[0] for line in lines[-3:]] == ["mlflow", "wandb", "tensorboard"]
+        assert lines[-3].split()[1] == lines[-2].split()[1]
+    else:
+        assert ast.literal_eval(lines[-1])
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_runs():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(EXAMPLES / "notebook.ipynb", 4)
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    shown = [output["data"] for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert ["text/html" in data or "image/png" in data for data in shown] == [True] * 4

@@ -28,7 +28,7 @@ HALVES = [[0.5, 0.5], [0.2, 0.8]]
         (lambda: Predictions.from_logits([[1.0, 2.0], [np.inf, 0.0]], [0, 0]), "row 1, class 0: logit is inf"),
         (lambda: Predictions.from_logits(LOGITS, [0, 1, 2]), "row 2: label 2 is outside 0..1"),
         (lambda: Predictions.from_logits(LOGITS, [0, -1, 1]), "row 1: label -1 is outside 0..1"),
-        (lambda: Predictions.from_logits(LOGITS, [0.0, 1.0, 1.0]), "labels must be integer class indices, got float64"),
+        (lambda: Predictions.from_logits(LOGITS, [0.5, 1.0, 1.0]), "labels must be integer class indices, got float64"),
         (lambda: Predictions.from_logits(LOGITS, ["a", "b", "c"]), "row 0: labels must be numbers, got 'a'"),
         (lambda: Predictions.from_logits(LOGITS, [0, 1]), "3 rows of predictions but labels of shape [2]"),
         (lambda: Predictions.from_logits([1.0, 2.0], [0, 1]), "logits must have shape [n, k], got [2]"),
@@ -351,3 +351,8 @@ def test_tensors_on_the_cpu_are_not_copied():
 def test_what_is_no_table_of_numbers_is_refused(values, message):
     with pytest.raises(InputError, match=re.escape(message)):
         Predictions.from_logits(values, ANSWERS)
+
+
+def test_labels_that_are_whole_numbers_may_be_floats():
+    """As XGBoost has them."""
+    assert Predictions.from_logits(LOGITS, [0.0, 1.0, 1.0]).labels.tolist() == [0, 1, 1]

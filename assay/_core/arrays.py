@@ -58,7 +58,7 @@ def labels(values: ArrayLike, *, n_classes: int, n: int) -> Labels:
     y = array(values, name="labels")
     if y.ndim == 2:
         raise InputError(f"labels have shape {list(y.shape)}, not [n]; of one-hot rows give labels.argmax(1)")
-    if y.dtype.kind == "f" and y.size:
+    if y.dtype.kind == "f" and y.size and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
         raise InputError(f"labels must be integer class indices, got {y.dtype} (row 0 is {y.reshape(-1)[0]})")
     if y.shape != (n,):
         raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")

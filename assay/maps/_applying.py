@@ -92,6 +92,9 @@ def apply(mapping: Map, predictions: Predictions | Outcomes) -> Predictions | Ou
     >>> apply(temperature(assay.examples.load(split="held_out")), test)
     Predictions(n=10000, k=10, logits)
     """
+    if not hasattr(predictions, "map_digest"):
+        kind = type(predictions).__name__
+        raise InputError(f"apply takes Predictions or Outcomes, got {kind}; for logits without labels use maps.answer")
     if predictions.map_digest and predictions.map_digest == digest(mapping):
         raise InputError("this map was applied to these predictions before; apply it once")
     before = predictions.map_digest
