@@ -13,8 +13,9 @@ import assay
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "_core.arrays _core.library",
-    "_core.own_code",
+    "_core.own_code _core.text",
     "_core.plain _core.lookup _core.outputs _core.showing _core.variants _core.writing",
+    "_core.manifest",
     "_core.loops",
     "predictions nn.names",
     "files scores metrics",

@@ -240,7 +240,7 @@ def test_a_nan_loss_stops_the_run_and_leaves_the_last_good_epoch(digits: Splits,
     step = int((order == 0).nonzero()) // 48
     with pytest.raises(Diverged, match=f"recipe broken: the loss is nan in epoch 1, batch {step}"):
         train(dropping(), digits, broken, out=tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.pt", "run.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.pt", "lock", "manifest.json", "run.json"]
     assert len(torch.load(tmp_path / "checkpoint.pt", weights_only=True)["history"]["epochs"]) == 1
 
 

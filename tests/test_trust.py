@@ -10,9 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from assay._core import manifest
 from assay._core.arrays import InputError
 from assay._core.own_code import located
+from assay._core.text import file_name, latex
 from assay.cli import main
 from assay.nn.data import load
 from assay.nn.networks import network
@@ -174,3 +178,162 @@ def test_code_is_located_without_importing_its_package(tmp_path, monkeypatch):
 def test_what_is_no_file_of_a_user_is_not_located(name):
     with pytest.raises(InputError, match=r"names no code|no module|part of Python itself"):
         located(name)
+
+
+# Nothing is written or deleted outside the folder of runs.
+
+
+def study_with(value: str) -> str:
+    recipe = f'{{ recipe = "focal", detach_weight = {json.dumps(value)} }}'
+    return STUDY.format(data="digits").replace('"cross_entropy"', recipe)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_is_a_safe_name_of_its_own(one, other):
+    for text in (one, other):
+        name = file_name(text)
+        assert not {"/", "\\", "\0", ":"} & set(name)
+        assert not name.startswith(".")
+        assert 0 < len(name) <= 170
+    assert (file_name(one) == file_name(other)) == (one == other)
+
+
+def test_plain_names_stay_as_they_are():
+    assert file_name("focal@mukhoti2020,gamma=5.0,lr=1e-05") == "focal@mukhoti2020,gamma=5.0,lr=1e-05"
+
+
+def test_a_value_leads_to_no_folder_outside(tmp_path):
+    (tmp_path / "study.toml").write_text(study_with("/../../../../victim"))
+    (run,) = expand(read_study(tmp_path / "study.toml"))
+    assert (tmp_path / "runs" / run.folder).resolve().is_relative_to(tmp_path / "runs")
+    assert len(run.folder.parts) == 4
+
+
+@pytest.mark.parametrize("shift", ["../../victim", "cifar10_c/../../x", "/etc/passwd", "a\\b", "", "cifar10_c/"])
+def test_a_shift_that_is_no_name_is_refused(tmp_path, shift):
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits") + f"shifts = [{json.dumps(shift)}]")
+    with pytest.raises(InputError, match="no shift is called"):
+        read_study(tmp_path / "study.toml")
+
+
+@pytest.fixture
+def run_folder(tmp_path, monkeypatch) -> Path:
+    """The folder of a run of the study in the working directory, with two files that assay wrote."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    (run,) = expand(read_study("study.toml"))
+    folder = tmp_path / "runs" / run.folder
+    with manifest.alone_in(folder):
+        write_two(folder)
+    return folder
+
+
+def write_two(folder: Path) -> None:
+    (folder / "shift").mkdir(exist_ok=True)
+    with manifest.recording(folder, "a.npz", "shift/b.npz"):
+        (folder / "a.npz").write_bytes(b"a")
+        (folder / "shift/b.npz").write_bytes(b"b")
+
+
+def test_clean_deletes_a_run(run_folder):
+    (run_folder / ".a.npz.0123456789abcdef.tmp").touch()
+    assert exit_code("study", "clean", "study.toml") == 0
+    assert not run_folder.exists()
+
+
+def test_clean_keeps_what_assay_did_not_write(run_folder, capsys):
+    (run_folder / "notes.txt").write_text("mine")
+    (run_folder / ".mine.tmp").write_text("mine")
+    assert exit_code("study", "clean", "study.toml") == 0
+    assert sorted(file.name for file in run_folder.iterdir()) == [".mine.tmp", "notes.txt"]
+    assert "has other files too" in capsys.readouterr().out
+
+
+def test_clean_follows_no_name_and_no_link_out_of_the_folder(run_folder, tmp_path, capsys):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "b.npz").write_text("mine")
+    (run_folder / "shift/b.npz").unlink()
+    (run_folder / "shift").rmdir()
+    (run_folder / "shift").symlink_to(victim)
+    exit_code("study", "clean", "study.toml")
+    assert (victim / "b.npz").read_text() == "mine"
+    run_folder.mkdir(parents=True, exist_ok=True)
+    (run_folder / "manifest.json").write_text(json.dumps({"files": {"../../../../../victim/b.npz": None}}))
+    assert exit_code("study", "clean", "study.toml") == 2
+    assert "which assay never writes" in capsys.readouterr().err
+    assert (victim / "b.npz").read_text() == "mine"
+
+
+def test_clean_deletes_nothing_in_a_folder_that_is_not_of_a_run(run_folder, capsys):
+    (run_folder / "manifest.json").unlink()
+    assert exit_code("study", "clean", "study.toml") == 2
+    assert "is not the folder of a run" in capsys.readouterr().err
+    assert (run_folder / "a.npz").exists()
+
+
+def test_a_link_out_of_the_folder_of_runs_is_not_followed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    (run,) = expand(read_study("study.toml"))
+    victim = tmp_path / "victim"
+    for part in ("mlp", *run.folder.parts[2:]):
+        victim = victim / part
+    victim.mkdir(parents=True)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / run.folder.parts[0]).symlink_to(tmp_path / "victim")
+    assert exit_code("study", "run", "study.toml") == 2
+    assert "leads out of" in capsys.readouterr().err
+    assert not list(victim.iterdir())
+
+
+def test_latex_is_text():
+    assert latex(r"\input{/etc/passwd}$x^2~%") == (
+        r"\textbackslash{}input\{/etc/passwd\}\$x\textasciicircum{}2\textasciitilde{}\%"
+    )
+    assert "\n" not in latex("a\n\\input{x}")
+
+
+# What a run's folder holds is what was written.
+
+
+def test_training_in_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "test.npz").write_bytes(b"mine")
+    (tmp_path / ".mine.tmp").write_bytes(b"mine")
+    with pytest.raises(InputError, match=r"has '.*' and no manifest.json; name another folder"):
+        manifest.begin(tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {"test.npz": b"mine", ".mine.tmp": b"mine"}
+
+
+def test_a_changed_file_is_not_intact(run_folder):
+    assert manifest.intact(run_folder, "a.npz")
+    assert not list(manifest.damaged(run_folder))
+    (run_folder / "a.npz").write_bytes(b"c")
+    assert not manifest.intact(run_folder, "a.npz")
+    assert list(manifest.damaged(run_folder)) == [f"{run_folder / 'a.npz'}: has changed since it was written"]
+    (run_folder / "a.npz").unlink()
+    assert list(manifest.damaged(run_folder)) == [f"{run_folder / 'a.npz'}: No such file or directory"]
+
+
+def test_no_digest_is_listed_while_a_file_is_written(run_folder):
+    with manifest.recording(run_folder, "a.npz"):
+        (run_folder / "a.npz").write_bytes(b"c")
+        claimed = manifest.intact(run_folder, "a.npz"), list(manifest.damaged(run_folder))
+    assert claimed == (False, [])
+    assert manifest.intact(run_folder, "a.npz")
+
+
+def test_a_failed_write_leaves_no_digest(run_folder):
+    with pytest.raises(InputError), manifest.recording(run_folder, "a.npz"):
+        raise InputError("the disk is full")
+    assert not manifest.intact(run_folder, "a.npz")
+    assert not list(manifest.damaged(run_folder))
+
+
+def test_a_process_waits_for_another_in_the_same_folder_and_not_for_itself(tmp_path):
+    code = f"from pathlib import Path; from assay._core import manifest; manifest.begin(Path({str(tmp_path)!r}))"
+    with manifest.alone_in(tmp_path), manifest.alone_in(tmp_path):
+        other = subprocess.Popen([sys.executable, "-c", code])
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(timeout=1.5)
+    assert other.wait(timeout=10) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import IO
 from assay._core.arrays import InputError
 
 NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)  # O_BINARY: Windows only
+TEMPORARY = re.compile(r"\..{1,32}\.[0-9a-f]{16}\.tmp", re.DOTALL)
+"""Names of temporary files."""
 
 
 @contextmanager

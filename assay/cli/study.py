@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shutil import rmtree
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -16,6 +15,7 @@ from rich.table import Table as Grid
 
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.manifest import FAILED, delete, refuse_foreign
 from assay._core.writing import not_over, replacing
 from assay.cli.consent import agreed
 from assay.cli.progress import watched
@@ -23,7 +23,6 @@ from assay.cli.report import RUNS, report_command, rows_command, study_tables, s
 from assay.report.quantities import heading, quantity
 from assay.study import (
     DONE,
-    FAILED,
     Progress,
     Run,
     Study,
@@ -267,12 +266,16 @@ def clean_command(
     chosen = [folder for folder in folders if not failed_only or state(study, folder) == "failed"]
     trained = [folder for folder in chosen if failed_only and (folder / DONE).is_file()]
     shared = sum(any(file.name != rows_file(study) for file in folder.glob("rows.*.arrow")) for folder in chosen)
+    kept = []
     for folder in chosen:
+        refuse_foreign(folder, root=out)
         if folder in trained:
             (folder / FAILED).unlink()
-        else:
-            rmtree(folder)
+        elif not delete(folder):
+            kept.append(folder)
     Console().print(f"{len(chosen) - len(trained)} runs deleted")
+    for folder in kept:
+        Console().print(f"{folder} has other files too, which are kept", style="yellow", markup=False, soft_wrap=True)
     if trained:
         Console().print(f"{len(trained)} were trained and are kept; their failure is forgotten")
     elif shared:

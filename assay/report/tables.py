@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 from rich.text import Text
 
+from assay._core import text
 from assay.report.quantities import heading, quantity
 from assay.study import StudyCell, StudyLine, StudyTable, mean_ranks, paired, welch
 
@@ -191,31 +192,16 @@ def _piped(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-LATEX = {
-    "_": r"\_",
-    "%": r"\%",
-    "#": r"\#",
-    "&": r"\&",
-    "±": r"$\pm$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "▲": r"$\blacktriangle$",
-    "▼": r"$\blacktriangledown$",
-    "‰": r"$\times 10^3$",  # plain LaTeX has no sign for it
-    "–": "--",
-}
-
-
 def latex(table: StudyTable, bold: Bold = "best") -> str:
     """A booktabs table under a comment with its title and legend; needs the packages booktabs and amssymb."""
     head = ["method", "calibrator", *map(heading, table.metrics)]
-    rows = [list(map(_escaped, head))]
+    rows = [list(map(text.latex, head))]
     for line in table.lines:
-        names = map(_escaped, (line.method, line.calibrator))
+        names = map(text.latex, (line.method, line.calibrator))
         rows.append([*names, *map(_latex_cell, _texts(table, line, bold))])
     first, *body = [" & ".join(row) + r" \\" for row in rows]
     return (
-        f"% {table_title(table)}\n% {legend(table, bold)}\n"
+        f"% {text.printable(table_title(table))}\n% {text.printable(legend(table, bold))}\n"
         f"\\begin{{tabular}}{{ll{'r' * len(table.metrics)}}}\n\\toprule\n{first}\n\\midrule\n"
         + "\n".join(body)
         + "\n\\bottomrule\n\\end{tabular}\n"
@@ -223,14 +209,10 @@ def latex(table: StudyTable, bold: Bold = "best") -> str:
 
 
 def _latex_cell(cell: CellText) -> str:
-    number = _escaped(cell.number)
-    ours = (rf"\textbf{{{number}}}" if cell.bold else number) + _escaped(cell.after)
-    paper = _escaped(cell.paper)
+    number = text.latex(cell.number)
+    ours = (rf"\textbf{{{number}}}" if cell.bold else number) + text.latex(cell.after)
+    paper = text.latex(cell.paper)
     return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours} \\ {paper}\end{{tabular}}" if paper else ours
-
-
-def _escaped(text: str) -> str:
-    return "".join(LATEX.get(sign, sign) for sign in text)
 
 
 def as_csv(tables: list[StudyTable]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay._core.variants import Variant, parse_variant
 from assay.study._consent import own_code
 from assay.study._corrections import FITTED, FIXED, ON_TEST, UNCHANGED
-from assay.study._engine import DONE, FAILED, Progress, failure, state, why
+from assay.study._engine import DONE, Progress, failure, state, why
 from assay.study._published import Beside, no_figure, published_beside
 from assay.study._rows import has_rows, joined, read_rows, row_table, rows_file, value_column, write_rows
 from assay.study._run import Run, expand
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DONE",
-    "FAILED",
     "FITTED",
     "FIXED",
     "LEARNED",

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay._core.manifest import FAILED, LOG, refuse_foreign
 from assay._core.writing import replacing
 from assay.study._rows import has_rows, rows_file
 from assay.study._run import Run
 from assay.study._study import Study
 
 DONE = "done"  # file of a run that is trained
-FAILED = "failed.json"
-LOG = "log.txt"
 TAIL = 20  # last lines of a log that a failure records
 
 
@@ -40,8 +39,11 @@ def state(study: Study, folder: Path) -> str:
 
 
 def not_done(study: Study, runs: Sequence[Run], root: Path) -> list[Run]:
-    """The runs without the numbers that the study asks for."""
-    return [run for run in runs if not has_rows(study, root / run.folder)]
+    """The runs without the numbers that the study asks for; folders that are not of runs are refused."""
+    waiting = [run for run in runs if not has_rows(study, root / run.folder)]
+    for run in waiting:
+        refuse_foreign(root / run.folder, root=root)
+    return waiting
 
 
 def remember(study: Study, folder: Path, how: str) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 from assay import files
-from assay._core.arrays import InputError
+from assay._core.manifest import alone_in, intact, recording
 from assay._core.variants import Variant
 from assay._core.writing import replacing
 from assay.nn.data import Cut, Splits, load
@@ -20,11 +18,6 @@ from assay.study._rows import write_rows
 from assay.study._run import Run
 from assay.study._scores import LEARNED, learn_score, read_score, write_score
 from assay.study._study import Study
-
-try:
-    import fcntl
-except ImportError:  # on Windows, where two studies are not kept apart
-    fcntl = None  # type: ignore[assignment]
 
 
 def execute(
@@ -41,8 +34,8 @@ def execute(
     splits = ("test", *study.shifts)
     scores = [score for score in study.scores_in_full if score.name in LEARNED]
     wanted = (*(["held_out"] if run.held_out != 0 else []), *splits, *(["train"] if study.train_predictions else []))
-    with _alone_in(folder):
-        files_there = (folder / DONE).is_file() and all(_whole(folder / f"{split}.npz") for split in wanted)
+    with alone_in(folder):  # several studies may share the run
+        files_there = intact(folder, DONE) and all(intact(folder, f"{split}.npz") for split in wanted)
         if not files_there or any(read_score(score, folder, splits) is None for score in scores):
             discard_unreadable(folder)
             _train_and_predict(study, run, folder, hardware, scores)
@@ -62,37 +55,19 @@ def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware,
     )
     more = dict(splits.shifts) | {"train": lambda: splits.train}
     for split in (*study.shifts, *(["train"] if study.train_predictions else [])):
-        file = folder / f"{split}.npz"
-        if not _whole(file):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            files.write(predict(trained.network, more[split]()), file)
+        name = f"{split}.npz"
+        if not intact(folder, name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            with recording(folder, name):
+                files.write(predict(trained.network, more[split]()), folder / name)
     for score in scores:
         if read_score(score, folder, ("test", *study.shifts)) is None:
             scorer = learn_score(score, trained.network, splits, seed=run.seed, hardware=hardware)
             values = {"test": scorer(splits.test)}
             values |= {shift: scorer(splits.shifts[shift]()) for shift in study.shifts}
             write_score(score, values, folder)
-    with replacing(folder / DONE) as stream:
+    with recording(folder, DONE), replacing(folder / DONE) as stream:
         stream.write(b"")
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other study works on the run: several studies may share it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed, also if the process is killed
-        yield
-
-
-def _whole(file: Path) -> bool:
-    """Whether predictions exist and can be read."""
-    try:
-        files.read(file)
-    except InputError:
-        return False
-    return True
 
 
 @lru_cache(maxsize=1)

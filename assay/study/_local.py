@@ -16,9 +16,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from assay._core.manifest import FAILED, LOG, opened
 from assay.nn.training import Hardware, use_threads
 from assay.study._consent import refuse_own_code
-from assay.study._engine import FAILED, LOG, Progress, not_done, remember
+from assay.study._engine import Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
@@ -77,7 +78,7 @@ def _child(study: Study, run: Run, root: Path, threads: int, hardware: Hardware,
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     folder = root / run.folder
     folder.mkdir(parents=True, exist_ok=True)
-    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    log = opened(folder / LOG)
     os.dup2(log, 1)
     os.dup2(log, 2)
     use_threads(threads)

@@ -14,9 +14,10 @@ from typing import Any
 
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.manifest import FAILED, LOG, opened
 from assay.nn.training import Hardware, use_threads
 from assay.study._consent import refuse_own_code
-from assay.study._engine import FAILED, LOG, Progress, not_done, remember
+from assay.study._engine import Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
@@ -109,7 +110,7 @@ def _task(study: Study, run: Run, root: Path, threads: int, hardware: Hardware, 
     folder.mkdir(parents=True, exist_ok=True)
     use_threads(threads)
     (folder / FAILED).unlink(missing_ok=True)
-    with (folder / LOG).open("w") as log, redirect_stdout(log), redirect_stderr(log):
+    with os.fdopen(opened(folder / LOG), "w") as log, redirect_stdout(log), redirect_stderr(log):
         try:
             execute(study, run, root, hardware=hardware, allow_code=allow_code)
         except Exception as problem:

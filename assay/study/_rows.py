@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from assay import files
 from assay._core.arrays import Floats, InputError
+from assay._core.manifest import intact, recording
 from assay._core.variants import Value, Variant, written
 from assay._core.writing import replacing
 from assay.maps import Temperature, apply
@@ -99,7 +100,8 @@ def write_rows(study: Study, run: Run, folder: Path) -> None:
         raise InputError(f"of {', '.join(study.metrics)} nothing can be computed by the study's calibrators and scores")
     run_columns = {name: getattr(run, name) for name in RUN_AXES} | method_columns(run.method) | {"method": run.shown}
     table = row_table([run_columns | _measured_columns(row) for row in measured])
-    with replacing(folder / rows_file(study)) as stream, pa.ipc.new_file(stream, table.schema) as file:
+    name = rows_file(study)
+    with recording(folder, name), replacing(folder / name) as stream, pa.ipc.new_file(stream, table.schema) as file:
         file.write_table(table)
 
 
@@ -111,13 +113,13 @@ def _measured_columns(row: Measured) -> RowColumns:
 
 def has_rows(study: Study, folder: Path) -> bool:
     """Whether a run is done: the numbers that the study asks for exist and can be read."""
-    return _read(folder / rows_file(study)) is not None
+    return _read(folder, rows_file(study)) is not None
 
 
 def read_rows(study: Study, folders: Sequence[Path]) -> pa.Table:
     """The rows of all finished runs, as one table."""
     file = rows_file(study)
-    read = (_read(folder / file) for folder in folders)
+    read = (_read(folder, file) for folder in folders)
     return joined([table for table in read if table is not None])
 
 
@@ -149,12 +151,16 @@ def rows_file(study: Study) -> str:
     return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.arrow"
 
 
-def _read(file: Path) -> pa.Table | None:
+def _read(folder: Path, name: str) -> pa.Table | None:
     """The rows of a file; None if there is no file or it is damaged."""
-    try:
-        return pa.ipc.open_file(file.read_bytes()).read_all()
-    except (OSError, pa.ArrowInvalid):
+    if not intact(folder, name):
         return None
+    try:
+        table = pa.ipc.open_file((folder / name).read_bytes()).read_all()
+        table.validate(full=True)  # a stranger's rows may lead arrow out of its buffers
+    except (OSError, pa.ArrowException):
+        return None
+    return table
 
 
 def _predictions(file: Path) -> Predictions:

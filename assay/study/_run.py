@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay._core.arrays import InputError
+from assay._core.text import file_name
 from assay._core.variants import Value, Variant
 from assay.epochs import Record
 from assay.study._study import Study
@@ -58,7 +59,7 @@ class Run:
             start=self.start and Path(self.start).stem,
             record=None if self.record == RECORD else sha256(repr(self.record).encode()).hexdigest()[:8],
         )
-        return Path(data, self.network.replace(":", "."), method, str(self.seed))
+        return Path(data, _labelled(self.network), method, str(self.seed))
 
     def built_recipe(self) -> Recipe:
         """The recipe that trains the run; a rate or decay among its values overrides that of the study."""
@@ -112,6 +113,6 @@ def expand(study: Study, *, only: str = "*") -> list[Run]:
 
 
 def _labelled(first: str, **more: object) -> str:
-    return ",".join(
-        [first.replace(":", "."), *(f"{name}={value}" for name, value in more.items() if value is not None)]
-    )
+    """A part of the path; the values of a study file may be any text."""
+    labels = (f"{name}={value}" for name, value in more.items() if value is not None)
+    return file_name(",".join([first.replace(":", "."), *labels]))

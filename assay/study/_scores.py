@@ -11,6 +11,8 @@ import numpy as np
 
 from assay._core.arrays import Floats, InputError
 from assay._core.lookup import check_values, hyper_parameters, lookup
+from assay._core.manifest import intact, recording
+from assay._core.text import file_name
 from assay._core.variants import Variant
 from assay._core.writing import replacing
 from assay.scores import SCORES, trust_score
@@ -69,18 +71,21 @@ def learn_score(score: Variant, network: object, splits: Splits, *, seed: int, h
 def write_score(score: Variant, values: Mapping[str, Floats], folder: Path) -> None:
     """Write the values of a score on each split."""
     columns: dict[str, Any] = dict(values)
-    with replacing(_file(score, folder)) as stream:
+    name = _file(score)
+    with recording(folder, name), replacing(folder / name) as stream:
         np.savez(stream, **columns)
 
 
 def read_score(score: Variant, folder: Path, splits: Iterable[str]) -> dict[str, Floats] | None:
-    """The values of a score on these splits; None if they are missing or cannot be read."""
+    """The values of a score on these splits; None if they are missing or damaged."""
+    if not intact(folder, _file(score)):
+        return None
     try:
-        with np.load(_file(score, folder)) as stored:
+        with np.load(folder / _file(score), allow_pickle=False) as stored:
             return {name: stored[name] for name in splits}
     except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         return None
 
 
-def _file(score: Variant, folder: Path) -> Path:
-    return folder / f"score_{score}.npz"
+def _file(score: Variant) -> str:
+    return f"score_{file_name(str(score))}.npz"

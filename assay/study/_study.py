@@ -25,6 +25,7 @@ from pydantic import (
 
 from assay._core.arrays import InputError
 from assay._core.lookup import hint, lookup
+from assay._core.text import file_name
 from assay._core.variants import Number, Value, Variant, parse_variant
 from assay.epochs import Record
 from assay.metrics import METRICS
@@ -88,7 +89,11 @@ class Study(BaseModel):
     @field_validator("shifts")
     @classmethod
     def _all_that_fit(cls, patterns: list[str]) -> list[str]:
-        return list(dict.fromkeys(name for pattern in patterns for name in corruptions_like(pattern)))
+        names = list(dict.fromkeys(name for pattern in patterns for name in corruptions_like(pattern)))
+        for name in names:
+            if any(part != file_name(part) for part in name.split("/")):
+                raise InputError(f"no shift is called {name!r}; names have letters, digits and _.,=@+-")
+        return names
 
     @property
     def networks_in_full(self) -> list[Variant]:

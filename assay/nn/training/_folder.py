@@ -5,25 +5,28 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import torch
 from torch import Tensor, nn
 
 from assay import files
 from assay._core.arrays import InputError
+from assay._core.manifest import CHECKPOINT, begin, discard_temporaries, intact, listed, recording
 from assay._core.own_code import is_own
 from assay._core.writing import replacing
 from assay.nn.data import Splits, batches, load
 from assay.nn.networks import network
 from assay.nn.training._configuration import differences, versions
-from assay.nn.training._history import History
+from assay.nn.training._history import HISTORY_FILES, History
 from assay.nn.training._network import initialized
 from assay.nn.training._start import normalized_splits
 from assay.predictions import Predictions
 
-CHECKPOINT = "checkpoint.pt"
+STATE = {"configuration", "network", "history", "finished", "stages"}  # keys of a checkpoint
 
 
 class RunFolder:
@@ -36,13 +39,15 @@ class RunFolder:
         """The last state of the run, None if there is none yet; a run of another configuration is refused."""
         if self.path is None:
             return None
-        self._make(self.path)
+        if self.writes:
+            self.lock = begin(self.path)  # until this object is gone
+            discard_temporaries(self.path)
         state = _read(self.path) if (self.path / CHECKPOINT).is_file() else None
         if state is not None and (found := _other(state["configuration"], self.configuration)):
             raise InputError(f"{self.path} holds another run: {'; '.join(found)}")
         if self.writes:
             finished = state is not None and state["finished"]
-            with replacing(self.path / "run.json") as stream:
+            with recording(self.path, "run.json"), replacing(self.path / "run.json") as stream:
                 stream.write(json.dumps({**self.configuration, **self._trained_by(finished)}, indent=1).encode())
         return state
 
@@ -63,25 +68,19 @@ class RunFolder:
             # In memory first: if the disk is full, torch raises an error that does not say so.
             content = io.BytesIO()
             torch.save({"configuration": self.configuration, **state}, content)
-            with replacing(self.path / CHECKPOINT) as stream:
+            # The digest of an unfinished state is not listed: it changes with every epoch, and has checksums inside.
+            listing = recording(self.path, CHECKPOINT) if state["finished"] else nullcontext()
+            with listing, replacing(self.path / CHECKPOINT) as stream:
                 stream.write(content.getbuffer())
 
     def write(self, history: History, predictions: Mapping[str, Predictions | None], splits: Splits) -> None:
         """Write the results of the run."""
         if self.path is not None and self.writes:
-            history.write(self.path, splits.train)
-            for split, found in predictions.items():
-                if found is not None:
-                    files.write(found, self.path / f"{split}.npz")
-
-    def _make(self, path: Path) -> None:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise InputError(f"{path}: cannot be made: {problem.strerror or problem}") from problem
-        if self.writes:
-            for leftover in path.glob(".*.tmp"):  # of a run that was killed while it wrote
-                leftover.unlink()
+            with recording(self.path, *HISTORY_FILES, *(f"{split}.npz" for split in predictions)):
+                history.write(self.path, splits.train)
+                for split, found in predictions.items():
+                    if found is not None:
+                        files.write(found, self.path / f"{split}.npz")
 
 
 def load_weights(network: nn.Module, run: Path) -> None:
@@ -128,7 +127,8 @@ def discard_unreadable(run: Path) -> None:
         except InputError as problem:
             if isinstance(problem.__cause__, OSError | MemoryError):  # the file itself may be whole
                 raise
-            (run / CHECKPOINT).unlink()
+            with recording(run, CHECKPOINT):
+                (run / CHECKPOINT).unlink()
 
 
 def _other(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
@@ -137,8 +137,16 @@ def _other(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
 
 
 def _read(run: Path) -> dict[str, Any]:
+    file = run / CHECKPOINT
+    if listed(run).get(CHECKPOINT) is not None and not intact(run, CHECKPOINT):
+        raise InputError(f"{file}: has changed since it was written")
     try:
-        state: dict[str, Any] = torch.load(run / CHECKPOINT, map_location="cpu", weights_only=True)
+        with ZipFile(file) as archive:
+            if archive.testzip() is not None:  # torch does not look at the checksums
+                raise BadZipFile("a checksum is wrong")
+        state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as problem:  # whatever zip and pickle raise
-        raise InputError(f"{run / CHECKPOINT}: cannot be read: {problem}") from problem
+        raise InputError(f"{file}: cannot be read: {problem}") from problem
+    if not isinstance(state, dict) or not state.keys() >= STATE:
+        raise InputError(f"{file}: is no checkpoint of assay")
     return state

@@ -27,6 +27,7 @@ from assay.nn.objectives import Batch
 from assay.nn.training._network import last_linear
 from assay.predictions import Predictions
 
+HISTORY_FILES = ("history.json", "samples.npz")
 Shown = Callable[[Iterable[Batch]], Iterable[Batch]]
 Evaluated = Mapping[Split, Callable[[], Predictions | None]]
 """Predictions by split; None if it has no samples."""
