@@ -1,4 +1,4 @@
-"""Predictions on disk: npz, Parquet and csv files."""
+"""Predictions on disk: npz, Parquet and csv files, and what language models and their evaluations leave as JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from warnings import warn
 from zipfile import BadZipFile
 from zlib import error as ZlibError
 
@@ -16,8 +17,11 @@ from assay._core import arrays
 from assay._core.arrays import Array, InputError
 from assay._core.lookup import hint
 from assay._core.writing import replacing
+from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
+from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import READERS, WRITERS, LazyTable
+from assay.files._unanswered import Unanswered, answered
 from assay.predictions import Outcomes, Predictions
 
 FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
@@ -59,6 +63,12 @@ class Columns:
         Column that says how much each row counts.
     cluster
         Column of clusters (patients, videos, prompts) whose rows are not independent.
+    confidence_from
+        Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10").
+    unanswered
+        Rows without a confidence: they count as wrong, are dropped, or are a group; by default they are refused.
+    format
+        Format of a .json, .jsonl or .eval file (lm-eval, inspect, helm, hle, json); by default it is recognized.
     """
 
     label: str = "labels"
@@ -72,6 +82,9 @@ class Columns:
     group: str | None = None
     weight: str | None = None
     cluster: str | None = None
+    confidence_from: str | None = None
+    unanswered: Unanswered | None = None
+    format: str | None = None
 
 
 def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:
@@ -80,15 +93,13 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     Error messages count rows from 0.
     """
     path = Path(file)
-    load = READERS.get(path.suffix)
-    if load is None:
-        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(READERS)}")
+    if path.suffix not in (*READERS, *CONTENTS):
+        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join((*READERS, *CONTENTS))}")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        texts = [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]
-        table = load(path, texts)
-        return replace(_assemble(table, columns), map_digest=_map_digest(table))
+        table = _load(path, columns)
+        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
     except InputError as problem:
         raise InputError(f"{path}: {problem}") from problem
     except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
@@ -104,6 +115,34 @@ def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**columns))
+
+
+def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
+    tags = [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]
+    if path.suffix in CONTENTS:
+        return read_json(path, tags, columns.format)
+    if columns.format is not None:
+        raise InputError(f"--format is for {', '.join(CONTENTS)}; this file has its columns named by other flags")
+    return READERS[path.suffix](path, tags)
+
+
+def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[Mapping[str, Array], Columns]:
+    """The table with a confidence of every row, where one is read from text or rows may lack it."""
+    if _uqlm.recognized(table) and not any(getattr(columns, kind) for kind in (*KINDS, "confidence_from")):
+        columns = replace(columns, confidence=_uqlm.scorer(table))
+        warn(f"{path}: read as uqlm, confidence is '{columns.confidence}'", stacklevel=3)
+    text, rule = columns.confidence_from, columns.unanswered
+    if text is None and rule is None:
+        return table, columns
+    if text and columns.confidence:
+        raise InputError("give one of --confidence and --confidence-from")
+    if rule == "group" and columns.group is not None:
+        raise InputError("--unanswered group makes the groups; leave out --group")
+    name = text or columns.confidence or "confidence"
+    if name not in table:
+        _column(table, name, "confidence-from" if text else "confidence")
+    found = answered(table, name, columns.correct, text=text is not None, rule=rule, where=str(path))
+    return found, replace(columns, confidence="confidence")
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:

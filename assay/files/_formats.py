@@ -12,17 +12,39 @@ from typing import IO, Any
 
 import numpy as np
 
-from assay._core.arrays import Array, InputError
+from assay._core.arrays import Array, InputError, Mask
 
 
 class LazyTable(Mapping[str, Array]):
     """Columns that are converted on access, so that unused columns may hold anything."""
 
-    def __init__(self, names: list[str], load: Callable[[str], Array]):
+    def __init__(
+        self,
+        names: list[str],
+        load: Callable[[str], Array],
+        missing: Callable[[str], Mask] | None = None,
+        picked: Callable[[Mask], LazyTable] | None = None,
+    ):
         repeated = [name for name in names if names.count(name) > 1]
         if repeated:
             raise InputError(f"two columns are called '{repeated[0]}'")
         self.names, self.load = names, load
+        self._missing, self._picked = missing, picked
+
+    def missing(self, name: str) -> Mask:
+        """Which rows have no value in a column."""
+        return np.zeros(len(self[name]), dtype=bool) if self._missing is None else self._missing(name)
+
+    def picked(self, rows: Mask) -> LazyTable:
+        """The table of the chosen rows."""
+        if self._picked is not None:
+            return self._picked(rows)
+        return LazyTable(self.names, lambda name: self.load(name)[rows])
+
+    def replacing(self, **columns: Array) -> LazyTable:
+        """The table with some columns replaced or added; it has lost what was missing."""
+        names = [*self.names, *(name for name in columns if name not in self.names)]
+        return LazyTable(names, lambda name: columns[name] if name in columns else self.load(name))
 
     def __getitem__(self, name: str) -> Array:
         return self.load(name)
@@ -105,7 +127,14 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
         table = _from_arrow(csv.read_csv(path, convert_options=options))
     except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
         raise InputError(_broken_row(path)) from problem
-    return LazyTable(list(table), lambda name: _as_written(table[name]) if name in tags else table[name])
+    return _with_tags(table, tags)
+
+
+def _with_tags(table: LazyTable, tags: Sequence[str]) -> LazyTable:
+    def load(name: str) -> Array:
+        return _as_written(table[name]) if name in tags else table[name]
+
+    return LazyTable(list(table), load, table.missing, lambda rows: _with_tags(table.picked(rows), tags))
 
 
 def _check_head(path: Path) -> None:
@@ -162,7 +191,12 @@ def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
 def _from_arrow(table: Any) -> LazyTable:
     if table.num_rows == 0:
         raise InputError("no rows")
-    return LazyTable(table.column_names, lambda name: _from_arrow_column(name, table[name]))
+    return LazyTable(
+        table.column_names,
+        lambda name: _from_arrow_column(name, table[name]),
+        lambda name: np.asarray(table[name].is_null()),
+        lambda rows: _from_arrow(table.filter(rows)),
+    )
 
 
 def _from_arrow_column(name: str, column: Any) -> Array:
