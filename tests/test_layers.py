@@ -21,7 +21,7 @@ LAYERS = [
     "files scores metrics",
     "maps",
     "auditing calibrators thresholds",
-    "comparing epochs examples published selective sklearn",
+    "boards comparing epochs examples published selective sklearn",
     "checking",
     "nn.losses nn.optim nn.maps",
     "nn.objectives nn.deploy",

@@ -16,6 +16,7 @@ from assay._core.lookup import EXTRAS, missing
 COMMANDS = {
     "audit": "Tell how far the confidence of one or several models can be trusted.",
     "compare": "Say whether a second model is better calibrated or ranks its errors better than the first.",
+    "board": "Rank many models by accuracy, calibration and refinement, and say which cannot be told apart.",
     "calibrate": "Fit a calibrator on held-out predictions, and judge it on both axes.",
     "threshold": "Choose the confidence above which answers are accepted, with a guarantee on their errors.",
     "check": "Check requirements on predictions, for continuous integration.",

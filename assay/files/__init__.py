@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,6 +22,8 @@ from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import READERS, WRITERS, LazyTable
+from assay.files._sheets import Sheet as Sheet
+from assay.files._sheets import split
 from assay.files._unanswered import Unanswered, answered
 from assay.predictions import Outcomes, Predictions
 
@@ -29,6 +32,7 @@ KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file
 BY_CLASS = ("logits", "probabilities")  # these may be one column a class
 DIGEST = "map_digest"  # optional column: the map that was applied, the same for all rows
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
+ENDINGS = (*READERS, *CONTENTS)
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,20 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     Error messages count rows from 0.
     """
     path = Path(file)
-    if path.suffix not in (*READERS, *CONTENTS):
-        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join((*READERS, *CONTENTS))}")
+    with _reasons(path):
+        table = _load(path, columns)
+        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+
+
+@contextmanager
+def _reasons(path: Path) -> Iterator[None]:
+    """Errors that name the file, whatever went wrong in reading it."""
+    if path.suffix not in ENDINGS:
+        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(ENDINGS)}")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        table = _load(path, columns)
-        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        yield
     except InputError as problem:
         raise InputError(f"{path}: {problem}") from problem
     except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
@@ -143,6 +154,20 @@ def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[
         _column(table, name, "confidence-from" if text else "confidence")
     found = answered(table, name, columns.correct, text=text is not None, rule=rule, where=str(path))
     return found, replace(columns, confidence="confidence")
+
+
+def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | None = None) -> list[Sheet]:
+    """The answers of each model in a file, by the column `by`, with each of the confidences named with commas between.
+
+    Rows without a usable confidence are left out and counted. Without `by` the file holds one model, named as the file.
+    """
+    path = Path(file)
+    names = (columns.confidence or "confidence").split(",")
+    question = columns.ids or columns.cluster
+    with _reasons(path):
+        table = _load(path, columns)
+        named = {"correct": columns.correct, "question": question, "group": columns.group}
+        return list(split(table, names, model=path.stem, by=by, **named))
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:

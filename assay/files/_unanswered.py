@@ -26,7 +26,7 @@ def answered(
     """The table with a `confidence` of every row, by the rule for those that have none, which are always counted."""
     if not isinstance(table, LazyTable) or confidence not in table or correct not in table:
         return table
-    values, example = _from_text(table, confidence) if text else (_numbers(table, confidence), "")
+    values, example = _from_text(table, confidence) if text else (numbers(table, confidence), "")
     unusable = ~((values >= 0) & (values <= 1))  # nan too
     if unusable.any():
         count = f"{int(unusable.sum())} of {len(unusable)} rows have no usable confidence in '{confidence}'{example}"
@@ -60,7 +60,7 @@ def _filled(table: LazyTable, correct: str, unusable: Mask) -> Array:
     return right
 
 
-def _numbers(table: LazyTable, name: str) -> Floats:
+def numbers(table: LazyTable, name: str) -> Floats:
     empty = table.missing(name)
     values = np.full(len(empty), np.nan)
     if not empty.all():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from assay import __version__
 from assay._core.writing import replacing
 from assay.auditing import Audit
+from assay.boards import Board, Line
 from assay.comparing import Comparison
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 
 TEMPLATES = files("assay.report.page")
 SCRIPTS = ("table.js", "charts.js", "page.js")  # of every page
-OF = {"audit": ("audit.js",), "compare": ("compare.js",), "study": ("study_charts.js", "study.js")}
+OF = {
+    "audit": ("audit.js",),
+    "board": ("board.js",),
+    "compare": ("compare.js",),
+    "study": ("study_charts.js", "study.js"),
+}
 # Nothing inside a script element may look like its end, whatever names and groups contain.
 HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -55,6 +61,30 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
         "differences": asdict(_tables.differences(comparison)),
     }
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
+
+
+def board_page(board: Board, file: Path) -> None:
+    """Write a board of many models as one page: a table to sort and filter, and a map that follows the filter."""
+    from assay.report import boards  # uses the tables of this package
+
+    models = len({line.model for line in board.lines})
+    detail = boards.categories(board)
+    content: Content = {
+        "size": f"{models} models, {len(board.lines)} lines of one confidence each",
+        "verdict": f"{board}.",
+        "note": boards.NOTE,
+        "board": asdict(boards.table(board)),
+        "categories": asdict(detail) if detail else None,
+        "points": [_point(line) for line in board.lines],
+    }
+    _write(file, "Confidence of many models", "board", content)
+
+
+def _point(line: Line) -> Content:
+    cells, after = line.measured.cells, line.measured.corrected
+    there = {"ece": cells["ece"].value, "auroc": cells["auroc"].value}
+    moved = None if after is None else {"ece": after.ece.value, "auroc": after.auroc}
+    return {"model": line.model, "confidence": line.confidence, **there, "after": moved}
 
 
 def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[StudyTable], file: Path) -> None:

@@ -1,0 +1,21 @@
+"""Many models at once: a leaderboard of accuracy, calibration and refinement, with what cannot be told apart."""
+
+from assay.boards._board import Board, Line, board
+from assay.boards._measuring import KEYS, Corrected, Measured, cross_fitted, measure
+from assay.boards._ranks import RANKED, RankRange, rank_ranges
+from assay.files import Sheet
+
+__all__ = [
+    "KEYS",
+    "RANKED",
+    "Board",
+    "Corrected",
+    "Line",
+    "Measured",
+    "RankRange",
+    "Sheet",
+    "board",
+    "cross_fitted",
+    "measure",
+    "rank_ranges",
+]

@@ -1,0 +1,98 @@
+"""One line of a board: what one model's confidence shows, before and after a correction, and by category."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay._core.arrays import InputError, Labels, Tags
+from assay.auditing import Measurement
+from assay.calibrators import auto
+from assay.files import Sheet
+from assay.maps import apply
+from assay.metrics import METRICS, Tables, evaluate, ranking
+from assay.metrics.inference import Withheld
+from assay.predictions import Outcomes
+from assay.thresholds import choose_threshold
+
+KEYS = ("accuracy", "ece", "auroc", "aurc", "risk_at_80")
+OF_CATEGORY = ("accuracy", "ece", "auroc")
+RISK = 0.05  # of the answers that are accepted, with a guarantee
+FOLDS = 3
+DRAWS = 300  # of the noise floor
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What a cross-fitted correction leaves. AUROC is that within the folds: each map is judged on its own rows."""
+
+    ece: Measurement
+    auroc: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The figures of one model with one confidence."""
+
+    n: int
+    cells: dict[str, Measurement]  # by metric
+    answerable: float  # share of answers that can be accepted with at most 5 % errors, guaranteed
+    corrected: Corrected | None  # none if there are too few rows
+    categories: dict[str, dict[str, float]]
+
+
+def measure(sheet: Sheet) -> Measured:
+    """Every figure of a sheet that does not depend on the other models."""
+    rows = sheet.rows
+    t = Tables(rows, draws=DRAWS)
+    repeated = len(np.unique(sheet.question)) < len(rows)
+    return Measured(
+        n=len(rows),
+        cells={key: _cell(key, t, repeated) for key in KEYS},
+        answerable=choose_threshold(t.ranking, risk=RISK).coverage,
+        corrected=_corrected(sheet, repeated),
+        categories=_by_category(rows),
+    )
+
+
+def _cell(key: str, t: Tables, repeated: bool) -> Measurement:
+    """The value with its interval; rows of the same question are not independent, so they have none."""
+    metric = METRICS[key]
+    floor = metric.floor(t).mean if metric.floor else None
+    bar = Withheld("questions are repeated") if repeated or metric.interval is None else metric.interval(t)
+    if isinstance(bar, Withheld):
+        return Measurement(t.once(metric.of), None, floor, bar.reason)
+    return Measurement(t.once(metric.of), bar, floor)
+
+
+def _corrected(sheet: Sheet, repeated: bool) -> Corrected | None:
+    try:
+        after, fold = cross_fitted(sheet.rows, sheet.question)
+    except InputError:  # too few rows to fit and judge a map
+        return None
+    parts = [ranking(after[fold == i]) for i in range(FOLDS)]
+    pairs = np.array([r.n_wrong * (r.n - r.n_wrong) for r in parts], dtype=np.float64)
+    within = [METRICS["auroc"].of(Tables(after[fold == i])) if pairs[i] else 0.0 for i in range(FOLDS)]
+    auroc = float(pairs @ within / pairs.sum()) if pairs.any() else float("nan")
+    return Corrected(_cell("ece", Tables(after, draws=DRAWS), repeated), auroc)
+
+
+def cross_fitted(rows: Outcomes, question: Tags, *, seed: int = 0) -> tuple[Outcomes, Labels]:
+    """Rows under an `auto` map that was fitted on other questions, and the fold of each."""
+    names, member = np.unique(question, return_inverse=True)
+    fold = (np.random.default_rng(seed).permutation(len(names)) % FOLDS)[member]
+    if len(names) < 20 * FOLDS:
+        raise InputError(f"{len(names)} questions are too few for {FOLDS} folds")
+    confidence = np.empty(len(rows))
+    for i in range(FOLDS):
+        mapping = auto(rows[fold != i], folds=FOLDS)
+        confidence[fold == i] = apply(mapping, rows[fold == i]).outcomes().confidence
+    return Outcomes.from_scores(confidence, rows.correct, group=rows.group), fold
+
+
+def _by_category(rows: Outcomes) -> dict[str, dict[str, float]]:
+    if rows.group is None:
+        return {}
+    names, member = np.unique(rows.group, return_inverse=True)
+    return {str(name): evaluate(rows[member == i], OF_CATEGORY) for i, name in enumerate(names)}

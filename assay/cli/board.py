@@ -1,0 +1,71 @@
+"""The command `assay board`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from assay import files
+from assay._core.arrays import InputError
+from assay._core.writing import not_over, replacing
+from assay.boards import board
+from assay.cli.inputs import STANDARD, ColumnNames
+from assay.files import Sheet
+from assay.report import boards
+
+
+def board_command(
+    *answers: Path,
+    by: str | None = None,
+    columns: ColumnNames = STANDARD,
+    to: Path | None = None,
+    html: Path | None = None,
+    workers: int = 1,
+) -> None:
+    """Rank many models by accuracy, calibration and refinement, and say which cannot be told apart.
+
+    Rows without a usable confidence are left out and counted.
+
+    Parameters
+    ----------
+    answers
+        Files of confidences and right answers, or folders of such files; without --by one model a file.
+    by
+        Column that names the model.
+    to
+        Write the table to this Markdown file.
+    html
+        Write a page to sort and filter, with a map of calibration and refinement.
+    workers
+        Processes to compute on.
+    """
+    if workers < 1:
+        raise InputError(f"--workers must be 1 or more, got {workers}")
+    found = [file for path in answers for file in _files(path)]
+    if not found:
+        raise InputError("board needs files of answers, or a folder of them")
+    not_over(to, html, reading=found)
+    with Console(stderr=True).status("reading") as status:
+        sheets: list[Sheet] = []
+        for file in found:
+            sheets += files.read_sheets(file, columns, by=by)
+        made = board(sheets, workers=workers, done=lambda count: status.update(f"{count} of {len(sheets)} measured"))
+    Console().print(boards.view(made))
+    if to is not None:
+        with replacing(to) as stream:
+            stream.write(boards.markdown(made).encode())
+    if html is not None:
+        from assay.report.page import board_page
+
+        board_page(made, html)
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or the files of a folder that can be read."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix in files.ENDINGS)
+    if not found:
+        raise InputError(f"{path}: the folder has no file that ends in {', '.join(files.ENDINGS)}")
+    return found

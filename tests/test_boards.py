@@ -1,0 +1,187 @@
+"""Boards of many models: each line is an audit, ranks say what cannot be told apart, nothing is judged where fitted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from test_cli import run  # noqa: F401
+
+from assay import Outcomes, audit, files, metrics
+from assay._core.arrays import InputError
+from assay.boards import Sheet, board, cross_fitted, measure, rank_ranges
+from assay.files import Columns
+from assay.report import boards
+from assay.report.page import board_page
+
+
+def answers(rng: np.random.Generator, difficulty: np.ndarray, skill: float, noise: float = 1.0) -> Outcomes:
+    """Answers to shared questions; the confidence is a noisy view of the chance of being right."""
+    logit = skill - difficulty
+    correct = rng.random(len(logit)) < 1 / (1 + np.exp(-logit))
+    return Outcomes.from_scores(1 / (1 + np.exp(-logit - rng.normal(0, noise, len(logit)))), correct)
+
+
+def family(seed: int, skills: list[float], n: int = 400) -> list[Sheet]:
+    rng = np.random.default_rng(seed)
+    difficulty = rng.normal(0, 1.5, n)
+    return [
+        Sheet(f"m{i}", "stated", answers(rng, difficulty, skill), np.arange(n), n) for i, skill in enumerate(skills)
+    ]
+
+
+def false_best(families: int) -> dict[str, int]:
+    """In how many families of 20 equal models is one called the best, or any better than another."""
+    found = [rank_ranges(family(seed, [0.5] * 20)) for seed in range(families)]
+    return {
+        key: sum(any(ranks[key].high < 20 or ranks[key].low > 1 for ranks in each) for each in found)
+        for key in ("accuracy", "calibration", "auroc", "aurc")
+    }
+
+
+def test_of_equal_models_few_are_told_apart():
+    """At a level of 5 %, 8 or more of 40 families have a chance of .1 %."""
+    assert max(false_best(40).values()) < 8
+
+
+@pytest.mark.long
+def test_of_equal_models_at_most_five_in_a_hundred_families_have_any_told_apart():
+    """Three standard errors above 5 % of 1,000."""
+    assert max(false_best(1000).values()) <= 50 + 3 * 6.9
+
+
+def test_a_better_model_is_told_apart_and_the_rest_are_not():
+    ranks = rank_ranges(family(1, [2.5, 0.0, 0.0, 0.0], n=1500))
+    assert (ranks[0]["accuracy"].low, ranks[0]["accuracy"].high) == (1, 1)
+    assert all((each["accuracy"].low, each["accuracy"].high) == (2, 4) for each in ranks[1:])
+
+
+def test_repeated_answers_are_no_new_questions():
+    """A copy of every row tells nothing new, so the ranges stay those of the single rows."""
+    once = family(3, [0.8, 0.5, 0.5])
+    copies = [
+        Sheet(s.model, s.confidence, s.rows + s.rows + s.rows + s.rows, np.tile(s.question, 4), 4 * s.asked)
+        for s in once
+    ]
+    assert rank_ranges(copies) == rank_ranges(once)
+
+
+def test_a_line_has_the_figures_of_an_audit():
+    [sheet] = family(0, [0.5])
+    found, line = audit(sheet.rows), measure(sheet)
+    for key in ("accuracy", "ece", "auroc", "aurc", "risk_at_80"):
+        assert line.cells[key].value == found[key].value
+        if key != "ece":  # the noise floor has other draws
+            assert line.cells[key].interval == found[key].interval
+
+
+def test_correction_is_fitted_on_other_questions():
+    """Ten copies of each question with its answer would show the map what it is judged on."""
+    rng = np.random.default_rng(0)
+    question = np.repeat(np.arange(300), 10)
+    rows = Outcomes.from_scores(np.repeat(rng.random(300), 10), np.repeat(rng.random(300) < 0.5, 10))
+    after, fold = cross_fitted(rows, question)
+    assert all(len(set(fold[question == i])) == 1 for i in range(300))
+    within = [metrics.auroc(after[fold == i]) for i in range(3)]
+    assert max(within) < 0.65  # confidence knows nothing of the answers; fitted on copies it would reach 1
+
+
+def test_a_corrected_line_is_calibrated_and_keeps_its_ranking():
+    rng = np.random.default_rng(1)
+    right = answers(rng, rng.normal(0, 1.5, 3000), 0.5, noise=0.3)
+    sheet = Sheet("m", "stated", Outcomes.from_scores(0.5 + right.confidence / 2, right.correct), np.arange(3000), 3000)
+    line = measure(sheet)
+    assert line.cells["ece"].value > 0.15
+    assert line.corrected is not None
+    assert line.corrected.ece.value < 0.03
+    assert line.corrected.auroc > line.cells["auroc"].value - 0.01
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two models, two confidences with gaps, one of them in per cents by mistake."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(5)
+    n = 300
+    both = [answers(rng, rng.normal(0, 1.5, n), skill) for skill in (1.5, 0.0)]
+    stated = [float(c) for rows in both for c in rows.confidence]
+    stated[3], stated[7] = None, 95.0
+    columns = {
+        "model": ["<b>one</b>"] * n + ["two|2"] * n,
+        "question": [*range(n), *range(n)],
+        "category": ["math", "law"] * n,
+        "stated": stated,
+        "felt": [None] * n + stated[n:],
+        "correct": np.concatenate([rows.correct for rows in both]),
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "answers.parquet")
+    return tmp_path / "answers.parquet"
+
+
+COLUMNS = Columns(confidence="stated,felt", ids="question", group="category")
+
+
+def test_a_file_of_many_models_has_a_sheet_for_each_confidence_that_is_there(table):
+    sheets = files.read_sheets(table, COLUMNS, by="model")
+    assert [(s.model, s.confidence, len(s.rows), s.asked) for s in sheets] == [
+        ("<b>one</b>", "stated", 298, 300),
+        ("two|2", "stated", 300, 300),
+        ("two|2", "felt", 300, 300),
+    ]
+
+
+def test_the_command_prints_and_writes_the_same_lines(run, table, tmp_path):  # noqa: F811
+    words = ("--by", "model", "--confidence", "stated,felt", "--ids", "question", "--group", "category")
+    code, out, err = run("board", table, *words, "--to", tmp_path / "b.md", "--html", tmp_path / "b.html")
+    assert code == 0, err
+    assert "298" in out
+    text = (tmp_path / "b.md").read_text()
+    assert "(2 without)" in text
+    assert text.count("\n| ") == 4  # the rule and three lines
+    assert r"two\|2" in text
+    page = (tmp_path / "b.html").read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert len(data["points"]) == len(data["board"]["rows"]) == 3
+    assert len(data["categories"]["rows"]) == 6
+    assert "<b>one</b>" not in page
+
+
+def test_one_model_a_file_in_a_folder(run, table, tmp_path):  # noqa: F811
+    for sheet in files.read_sheets(table, COLUMNS, by="model")[:2]:
+        files.write(sheet.rows, tmp_path / f"{len(sheet.rows)}.csv")
+    table.unlink()
+    code, out, err = run("board", tmp_path)
+    assert code == 0, err
+    assert "298" in out
+    assert "300" in out
+
+
+def test_wrong_input_is_one_line(run, table, tmp_path):  # noqa: F811
+    (tmp_path / "empty").mkdir()
+    for words, message in (
+        ((tmp_path / "empty",), "the folder has no file"),
+        ((table, "--by", "models"), "no column 'confidence'"),
+        ((table, "--by", "models", "--confidence", "stated"), "no column 'models'"),
+        ((), "board needs files"),
+    ):
+        code, _, err = run("board", *words)
+        assert code == 2
+        assert message in " ".join(err.split())
+        assert "Traceback" not in err
+
+
+def test_the_same_line_twice_is_refused(table):
+    sheets = files.read_sheets(table, COLUMNS, by="model")
+    with pytest.raises(InputError, match="is there twice"):
+        board([*sheets, sheets[0]])
+
+
+def test_processes_give_the_same_board(table, tmp_path):
+    sheets = files.read_sheets(table, COLUMNS, by="model")
+    a, b = board(sheets), board(sheets, workers=2)
+    assert a == b
+    board_page(a, tmp_path / "x.html")
+    assert boards.table(a) == boards.table(b)
