@@ -12,7 +12,7 @@ import numpy as np
 from assay import metrics
 from assay._core.arrays import Mask
 from assay._core.showing import Library, data_frame, html_table
-from assay.metrics import METRICS, Metric, Ranking, Tables
+from assay.metrics import METRICS, Metric, Ranking, Summary, Tables
 from assay.metrics.inference import (
     Estimate,
     Interval,
@@ -37,6 +37,7 @@ class Measurement:
     interval: Interval | None = None
     floor: float | None = None  # what a perfectly calibrated model would show on average
     note: str = ""
+    bound: float | None = None  # of a summary: how far the value can be from that of the rows, 0 if it is exact
 
 
 @dataclass(frozen=True)
@@ -118,19 +119,22 @@ class Audit:
         return f"{_calibration_in_words(self)} {_refinement_in_words(self)}".strip()
 
 
-def audit(predictions: Predictions | Outcomes, *, draws: int = 1000, seed: int = 0) -> Audit:
+def audit(predictions: Predictions | Outcomes | Summary, *, draws: int = 1000, seed: int = 0) -> Audit:
     """Every metric, with a 95 % interval where one is known to hold, and the noise floor of the binned errors.
 
     `draws` and `seed` are those of the noise floor. Where the predictions have groups, each is audited too and those
-    significantly worse than the rest are named.
+    significantly worse than the rest are named. A summary (`assay.scale.Tally`) is audited without its rows; then each
+    measurement says how far it can be from theirs.
 
     >>> import assay.examples
     >>> found = audit(assay.examples.load())
     >>> found["ece"].value > found["ece"].interval.low > found["ece"].floor
     True
     """
-    refuse_weights(predictions)
     whole = Tables(predictions, draws=draws, seed=seed)
+    if not isinstance(predictions, Predictions | Outcomes):
+        return _audit(whole)
+    refuse_weights(predictions)
     found = _audit(whole)
     if predictions.group is None:
         return found
@@ -160,9 +164,10 @@ def _audit(t: Tables) -> Audit:
 def _measurement(metric: Metric, t: Tables) -> Measurement:
     interval = metric.interval(t) if metric.interval else Withheld("no interval of known coverage")
     floor = metric.floor(t).mean if metric.floor else None
+    bound = None if t.summary is None else t.summary.bounds().get(metric.key)
     if isinstance(interval, Withheld):
-        return Measurement(t.once(metric.of), None, floor, interval.reason)
-    return Measurement(t.once(metric.of), interval, floor)
+        return Measurement(t.once(metric.of), None, floor, interval.reason, bound)
+    return Measurement(t.once(metric.of), interval, floor, bound=bound)
 
 
 def _p_value(key: str, t: Tables) -> float:

@@ -19,7 +19,7 @@ LAYERS = [
     "_core.loops",
     "predictions nn.names",
     "files scores metrics",
-    "maps",
+    "maps scale",
     "auditing calibrators thresholds",
     "boards comparing epochs examples published selective sklearn",
     "checking",

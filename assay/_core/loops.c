@@ -244,6 +244,26 @@ void assay_width_bins(const double *confidence, const bool *correct, int64_t n, 
     }
 }
 
+/* Adds n samples to cells of confidence, see `plain.Grid`: rows of `out` [cells, 3] are how many there are, errors among
+ * them, and the sum of their confidence. Confidences lie in [0, 1]; `last` is the cell of 1 before cells are split.
+ */
+void assay_cells(const double *confidence, const bool *correct, int64_t n, const double *edge, const int64_t *before,
+                 int64_t lowest, int64_t last, double *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double c = confidence[i], odds = c / (1 - c);
+        int64_t raw;
+        memcpy(&raw, &odds, sizeof raw);
+        raw = (raw >> 45) - lowest;
+        raw = raw < 1 ? 1 : raw > last ? last : raw;
+        raw = c > 0 ? raw : 0;
+        double *cell = out + 3 * (raw + before[raw] + (c > edge[raw]));
+        cell[0] += 1;
+        cell[1] += !correct[i];
+        cell[2] += c;
+    }
+}
+
 /* Adds the terms of one score, or of four, to the sums of a ranking. */
 #define ADD_AREAS(TYPE, sums, score, kept, wrong, from)                                                                \
     do {                                                                                                               \

@@ -22,7 +22,7 @@ import numpy as np
 from assay._core import plain
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask, single
 from assay._core.library import library
-from assay._core.plain import Areas, ClassSums
+from assay._core.plain import Areas, ClassSums, Grid
 
 LANES = 8  # rows that C works on side by side, at most
 PART = 2**18  # elements of the least part that is worth a thread of its own
@@ -62,6 +62,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
     c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
+    c.assay_cells.argtypes, c.assay_cells.restype = (p, p, n, p, p, n, n, p), None
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -310,6 +311,19 @@ def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
     _c.assay_width_bins(*addresses, n, *_columns(bins, upper), bins, _at(out))
     return np.asarray(out.sum(0))
+
+
+def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -> None:
+    """Add samples to the cells of a grid [c, 3]: how many, errors among them, and the sum of confidence."""
+    if not AVAILABLE:
+        plain.add_to_cells(confidence, correct, grid, cells)
+        return
+    n, c, hits = len(confidence), np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
+    addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
+    [edge] = _columns(Grid.RAW, grid.edge)
+    before = _at(_checked(grid.before, np.int64, Grid.RAW))
+    [into] = _columns(3 * (Grid.RAW + int(np.isfinite(grid.edge).sum())), cells.reshape(-1))
+    _c.assay_cells(*addresses, n, edge, before, Grid.LOWEST - 2, Grid.RAW - 1, into)
 
 
 def majorant(x: Floats, y: Floats) -> Labels:

@@ -49,6 +49,36 @@ class ClassSums:
         return self
 
 
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Cells of confidence: of odds c / (1 - c), 2^7 in each octave, split again where an edge lies in one."""
+
+    edge: Floats  # [RAW] the edge that splits the cell, infinite where there is none
+    before: Labels  # [RAW] cells split below it
+
+    SHIFT = 45  # bits of the odds that are left out: exponent and seven bits remain
+    LOWEST = (1023 - 20) << 7  # odds of 2^-20
+    RAW = 3 + 73 * 128  # 0, less than 2^-20, octaves -20 to 52 (odds of the last double below 1), and 1
+
+    @staticmethod
+    def raw(confidence: Floats) -> Labels:
+        """The cell before it is split."""
+        with np.errstate(divide="ignore"):
+            odds = confidence / (1 - confidence)
+        raw = ((odds.view(np.int64) >> Grid.SHIFT) - Grid.LOWEST + 2).clip(1, Grid.RAW - 1)
+        return np.where(confidence == 0, 0, raw)
+
+    def cell(self, confidence: Floats) -> Labels:
+        raw = self.raw(confidence)
+        return np.asarray(raw + self.before[raw] + (confidence > self.edge[raw]))
+
+
+def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -> None:
+    index = grid.cell(confidence)
+    for column, weight in enumerate((None, ~correct, confidence)):
+        cells[:, column] += np.bincount(index, weight, len(cells))
+
+
 @quiet
 def reduce(
     values: Array, labels: Labels, normalized: bool, columns: Floats, correct: Mask, sums: ClassSums | None

@@ -64,7 +64,9 @@ from assay.metrics._split import (
 )
 from assay.metrics._sweep import sweep_bins, sweep_ece
 from assay.metrics._tables import (
+    Moments,
     Rankable,
+    Summary,
     Tables,
     class_bins,
     equal_mass,
@@ -85,9 +87,11 @@ __all__ = [
     "Floats",
     "Isotonic",
     "Metric",
+    "Moments",
     "Rankable",
     "Ranking",
     "RiskCoverage",
+    "Summary",
     "Tables",
     "Unit",
     "accuracy",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from assay._core.arrays import Floats, InputError
-from assay.metrics._tables import Measurable, Rankable, plain_tables, ranking
-from assay.predictions import Outcomes
+from assay.metrics._tables import Measurable, Rankable, Tables, plain_tables, ranking
 
 
 def accuracy(x: Rankable) -> float:
@@ -21,23 +20,28 @@ def mean_confidence(x: Rankable) -> float:
 
 def nll(x: Measurable) -> float:
     """Mean -log probability of the true class; infinite where one had probability 0."""
-    return _mean(plain_tables(x).outcomes, "nll")
+    return _mean(plain_tables(x), "nll")
 
 
 def brier(x: Measurable) -> float:
     """Mean squared distance of the probabilities from the one-hot label, summed over classes."""
-    return _mean(plain_tables(x).outcomes, "brier")
+    return _mean(plain_tables(x), "brier")
 
 
 def mean_entropy(x: Measurable) -> float:
     """Mean entropy of the probabilities, in nats."""
-    return _mean(plain_tables(x).outcomes, "entropy")
+    return _mean(plain_tables(x), "entropy")
 
 
-def _mean(outcomes: Outcomes, name: str) -> float:
-    column: Floats | None = getattr(outcomes, name)
-    if column is None:
+def _mean(t: Tables, name: str) -> float:
+    if not t.has(name):
         raise InputError("this metric needs the probabilities of all classes; these are only confidences")
+    known = None if t.summary is None else t.summary.moments(name)
+    if known is not None:
+        right, wrong = known
+        return (right.n * right.mean + wrong.n * wrong.mean) / (right.n + wrong.n)
+    outcomes = t.outcomes
+    column: Floats = getattr(outcomes, name)
     if outcomes.weights is not None:
         return float(column @ outcomes.weights / outcomes.weights.sum())
     return float(column.sum()) / len(column)

@@ -103,15 +103,15 @@ def _two_classes(t: Tables) -> bool:
 
 
 def _nll(t: Tables) -> bool:
-    return t.is_probability and t.outcomes.nll is not None
+    return t.is_probability and t.has("nll")
 
 
 def _brier(t: Tables) -> bool:
-    return t.is_probability and t.outcomes.brier is not None
+    return t.is_probability and t.has("brier")
 
 
 def _entropy(t: Tables) -> bool:
-    return t.is_probability and t.outcomes.entropy is not None
+    return t.is_probability and t.has("entropy")
 
 
 @dataclass(frozen=True)

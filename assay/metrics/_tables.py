@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
+from assay._core.arrays import InputError
 from assay._core.plain import ClassSums
 from assay.metrics._bins import Bins, MassBins, mass_bins_of, width_bins, width_bins_of
 from assay.metrics._classwise import ClassBins, class_bins_of, weighted_class_bins
@@ -26,11 +27,52 @@ THRESHOLD = 0.01  # of the classwise bins: probabilities at most this are summed
 T = TypeVar("T")
 
 
+class Moments(NamedTuple):
+    """A column of numbers in short."""
+
+    n: int
+    mean: float
+    variance: float  # over n - 1; 0 of one number
+
+
+class Summary(Protocol):
+    """Tables of rows that are not in memory: what `assay.scale.Tally` gives."""
+
+    @property
+    def is_probability(self) -> bool: ...
+
+    @property
+    def n_classes(self) -> int:
+        """0 where only confidences are known."""
+
+    @property
+    def ranking(self) -> Ranking: ...
+
+    @property
+    def thresholds(self) -> Ranking:
+        """The same counts at scores above which exactly so many samples are."""
+
+    @property
+    def width(self) -> Bins: ...
+
+    @property
+    def class_bins(self) -> ClassBins | None: ...
+
+    @property
+    def of_positive(self) -> Summary | None: ...
+
+    def moments(self, name: str) -> tuple[Moments, Moments] | None:
+        """Of the column `nll`, `brier` or `entropy`, those of right answers and of errors; None if it is absent."""
+
+    def bounds(self) -> dict[str, float]:
+        """By metric, how far it can be from its value on the rows; metrics that are absent have no bound."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """One set of predictions and everything computed from it so far, by one pass over the rows and one sort at most."""
 
-    source: Predictions | Outcomes
+    source: Predictions | Outcomes | Summary
     classwise: bool = True  # whether the pass over the rows fills the classwise bins too
     draws: int = 1000  # of the noise floors
     seed: int = 0
@@ -46,15 +88,30 @@ class Tables:
     def outcomes(self) -> Outcomes:
         return self._pass[0]
 
+    @property
+    def summary(self) -> Summary | None:
+        """The summary that these tables are read from, if the rows are not in memory."""
+        return None if isinstance(self.source, Predictions | Outcomes) else self.source
+
+    def has(self, name: str) -> bool:
+        """Whether the column `nll`, `brier` or `entropy` is known."""
+        if self.summary is not None:
+            return self.summary.moments(name) is not None
+        return getattr(self.outcomes, name) is not None
+
     @cached_property
     def class_bins(self) -> ClassBins:
         """Bins of every class's probability; predictions have them, outcomes do not."""
+        if self.summary is not None and self.summary.class_bins is not None:
+            return self.summary.class_bins
         return self._pass[1] or Tables(self.source).class_bins
 
     @cached_property
     def _pass(self) -> tuple[Outcomes, ClassBins | None]:
         if isinstance(self.source, Outcomes):
             return self.source, None
+        if not isinstance(self.source, Predictions):
+            raise InputError("a summary has no rows; what is asked for needs them")
         if not self.classwise:
             return self.source.outcomes(), None
         if self.source.weights is not None:
@@ -65,10 +122,12 @@ class Tables:
 
     @cached_property
     def ranking(self) -> Ranking:
-        return ranking_of(self.outcomes)
+        return ranking_of(self.outcomes) if self.summary is None else self.summary.ranking
 
     @cached_property
     def width(self) -> Bins:
+        if self.summary is not None:
+            return self.summary.width
         if self.outcomes.weights is not None:
             return width_bins_of(self.ranking, N_BINS)
         return width_bins(self.outcomes.confidence, self.outcomes.correct, N_BINS)
@@ -88,20 +147,22 @@ class Tables:
     @cached_property
     def positive(self) -> Tables:
         """Tables of the probability of class 1, for two classes."""
+        if self.summary is not None and self.summary.of_positive is not None:
+            return Tables(self.summary.of_positive, draws=self.draws, seed=self.seed)
         assert isinstance(self.source, Predictions)
         return Tables(positive_class(self.source), draws=self.draws, seed=self.seed)
 
     @cached_property
     def is_probability(self) -> bool:
-        return self.outcomes.is_probability
+        return self.outcomes.is_probability if self.summary is None else self.summary.is_probability
 
     @property
     def n_classes(self) -> int:
         """Number of classes; 0 for outcomes."""
-        return self.source.n_classes if isinstance(self.source, Predictions) else 0
+        return 0 if isinstance(self.source, Outcomes) else self.source.n_classes
 
 
-Measurable = Predictions | Outcomes | Tables
+Measurable = Predictions | Outcomes | Summary | Tables
 Rankable = Measurable | Ranking
 Binnable = Rankable | Bins
 
@@ -134,6 +195,8 @@ def equal_width(x: Binnable, n_bins: int = N_BINS) -> Bins:
         return x.width
     if isinstance(x, Ranking):
         return width_bins_of(x, n_bins)
+    if plain_tables(x).summary is not None:
+        return plain_tables(x).width if n_bins == N_BINS else width_bins_of(ranking(x), n_bins)
     outcomes = plain_tables(x).outcomes
     if outcomes.weights is not None:
         return width_bins_of(ranking(outcomes), n_bins)

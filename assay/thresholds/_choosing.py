@@ -76,6 +76,10 @@ def choose_threshold(
     if sum(way is not None for way in (risk, coverage, error_cost)) > 1:
         raise InputError("give only one of risk, coverage and error_cost")
     goal = _Goal(risk, coverage, error_cost)
+    if not isinstance(held_out, Predictions | Outcomes | Tables | Ranking):
+        if by is not None:
+            raise InputError("a summary has no groups; give predictions or outcomes")
+        return _at_a_cell(_chosen(held_out.thresholds, goal, confidence), held_out.thresholds)
     if by is not None:
         return _for_each(_grouped(held_out, by), goal, confidence)
     chosen = _chosen(metrics.ranking(held_out), goal, confidence)
@@ -148,6 +152,14 @@ def _at(r: Ranking, row: int, guaranteed: float, confidence: float) -> Threshold
     return Threshold(value, guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
 
 
+def _at_a_cell(chosen: Threshold, r: Ranking) -> Threshold:
+    """The same at the lowest confidence of the cell that it accepts; between two of these lie samples of the next."""
+    instead = None if chosen.instead is None else _at_a_cell(chosen.instead, r)
+    above = r.score[r.score >= chosen.value]
+    value = float(above[-1]) if 0 < len(above) < len(r.score) else chosen.value
+    return replace(chosen, value=value, instead=instead)
+
+
 def _none(r: Ranking, risk: float, confidence: float, reason: str) -> Threshold:
     found = safest(r, risk, 1 - confidence)
     instead = None if found is None else _at(r, *found, confidence)
@@ -158,7 +170,7 @@ def _outcomes(held_out: Predictions | Outcomes | Tables) -> Outcomes:
     return held_out.outcomes if isinstance(held_out, Tables) else held_out.outcomes()
 
 
-def _grouped(held_out: Rankable, by: By) -> Outcomes:
+def _grouped(held_out: Predictions | Outcomes | Tables | Ranking, by: By) -> Outcomes:
     """Outcomes with the group of each, which may be its predicted class."""
     if isinstance(held_out, Ranking):
         raise InputError("a ranking has no groups; give predictions or outcomes")

@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 
 from assay._core.arrays import Floats, Mask
+from assay.metrics._tables import Moments
 
 FEW = 5  # of fewer samples the mean says little about the next one
 Z = 1.959963984540054  # of a two-sided level of 95 %
@@ -38,27 +39,35 @@ def loss_interval(loss: Floats, correct: Mask, *, worst: float, needed: int = 0)
     are joined as independent ones (Zou & Donner 2008). An answer costs `worst` at most; of fewer than two nothing else
     is known. `needed` of each kind are a condition of showing the interval.
     """
-    rarer = ~correct if 2 * correct.sum() >= len(correct) else correct
-    n, k = len(loss), int(rarer.sum())
+    return moments_interval(moments_of(loss[correct]), moments_of(loss[~correct]), worst=worst, needed=needed)
+
+
+def moments_interval(right: Moments, wrong: Moments, *, worst: float, needed: int = 0) -> Interval:
+    """The same from the losses of right answers and of errors in short."""
+    rarer, other = (wrong, right) if right.n >= wrong.n else (right, wrong)
+    n, k = right.n + wrong.n, rarer.n
     rate, share = k / n, proportion_interval(k, n)
-    common, common_half = _mean_and_half(loss[~rarer])
-    cost, half = _mean_and_half(loss[rarer])
+    common, common_half = _mean_and_half(other)
+    cost, half = _mean_and_half(rarer)
     cheapest, dearest = (max(cost - half, 0.0), min(cost + half, worst)) if k > 1 else (0.0, worst)
     more, fewer = share.high - rate, rate - share.low + luck(k, needed) * sqrt(k) / n
     dear, cheap = (dearest, cheapest) if k < FEW else (cost, cost)
     up = max(more * (dear - common), fewer * (common - cost), 0.0)
     down = max(fewer * (cost - common), more * (common - cheap), 0.0)
-    mean = float(loss.mean())
+    mean = (right.n * right.mean + wrong.n * wrong.mean) / n
     low = mean - _norm(down, rate * (cost - cheapest), (1 - rate) * common_half)
     return Interval(max(low, 0.0), min(mean + _norm(up, rate * (dearest - cost), (1 - rate) * common_half), worst))
 
 
-def _mean_and_half(column: Floats) -> tuple[float, float]:
-    """Mean of a column and half the width of Student's interval; 0 of an empty one."""
+def moments_of(column: Floats) -> Moments:
+    """A column in short; 0 of an empty one."""
     n = len(column)
-    if n < 2:
-        return float(column.sum()), 0.0
-    return float(column.mean()), student(n - 1) * float(column.std(ddof=1)) / sqrt(n)
+    return Moments(n, float(column.sum()) / max(n, 1), float(column.var(ddof=1)) if n > 1 else 0.0)
+
+
+def _mean_and_half(m: Moments) -> tuple[float, float]:
+    """Mean and half the width of Student's interval."""
+    return m.mean, student(m.n - 1) * sqrt(m.variance / m.n) if m.n > 1 else 0.0
 
 
 def _norm(*parts: float) -> float:

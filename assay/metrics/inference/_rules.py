@@ -14,11 +14,11 @@ import numpy as np
 
 from assay._core.arrays import Floats
 from assay.metrics._ranking import Ranking
-from assay.metrics._tables import Tables
+from assay.metrics._tables import Moments, Tables
 from assay.metrics.inference._binned import ece_interval, ece_l2_interval
 from assay.metrics.inference._estimate import Estimate, mean_estimate
 from assay.metrics.inference._influence import Influence
-from assay.metrics.inference._intervals import Interval, loss_interval, proportion_interval
+from assay.metrics.inference._intervals import Interval, moments_interval, moments_of, proportion_interval
 from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, noise_floors
 from assay.metrics.inference._paired import (
     CalibrationPart,
@@ -85,19 +85,26 @@ def accuracy_paired(a: Tables, b: Tables) -> Change:
 
 def nll_rule(t: Tables) -> Interval | Withheld:
     """NLL has no upper bound, so of few errors nothing is known about the next."""
-    o, r = t.outcomes, t.ranking
-    assert o.nll is not None
+    r = t.ranking
     if r.score[0] == 1 or r.score[-1] == 0:
         return Withheld("an answer has probability 1: one such error would make it infinite")
     doubt = too_few(r)
     if doubt:
         return Withheld(f"an unseen error can cost any amount: {doubt}")
-    return loss_interval(o.nll, o.correct, worst=inf, needed=MIN_ERRORS)
+    return moments_interval(*_losses(t, "nll"), worst=inf, needed=MIN_ERRORS)
 
 
 def brier_rule(t: Tables) -> Interval:
-    assert t.outcomes.brier is not None
-    return loss_interval(t.outcomes.brier, t.outcomes.correct, worst=2.0)
+    return moments_interval(*_losses(t, "brier"), worst=2.0)
+
+
+def _losses(t: Tables, name: str) -> tuple[Moments, Moments]:
+    """The losses of right answers and of errors, in short."""
+    known = None if t.summary is None else t.summary.moments(name)
+    if known is not None:
+        return known
+    column, correct = getattr(t.outcomes, name), t.outcomes.correct
+    return moments_of(column[correct]), moments_of(column[~correct])
 
 
 def nll_paired(a: Tables, b: Tables) -> Change | Withheld:
@@ -186,7 +193,7 @@ def ada_ece_rule(t: Tables) -> Interval:
 
 
 def l2_rule(t: Tables) -> Interval | Withheld:
-    doubt = too_few(t.ranking)
+    doubt = too_few(t.ranking) or ("this interval needs the rows, not their summary" if t.summary is not None else "")
     return Withheld(doubt) if doubt else ece_l2_interval(t.mass, l2_floor(t), calibration_estimate(_part(t)))
 
 

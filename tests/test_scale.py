@@ -1,0 +1,217 @@
+"""A tally of fixed size says what the rows say, however they are split."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import assay.examples
+from assay import Outcomes, Predictions, audit, choose_threshold, evaluate, files, metrics
+from assay._core import loops
+from assay._core.arrays import InputError
+from assay.scale import Tally
+from assay.scale._grid import CELLS, GRID, lowest
+from assay.scale._tally import DISTINCT
+
+BOUNDED = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc", "fpr95", "risk_at_80", "risk_at_95")
+confidences = st.one_of(
+    st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 - 1e-15, 1e-300, 0.2, 3 / 15, 14 / 15, np.nextafter(1.0, 0)])
+)
+answers = st.lists(st.tuples(confidences, st.booleans()), min_size=1, max_size=60)
+
+
+def outcomes_of(rows: list[tuple[float, bool]]) -> Outcomes:
+    confidence, correct = zip(*rows, strict=True)
+    return Outcomes.from_scores(list(confidence), list(correct))
+
+
+def many(seed: int = 0, n: int = 60_000, k: int = 4) -> Predictions:
+    """More distinct confidences than a tally keeps; a few of exactly 1."""
+    rng = np.random.default_rng(seed)
+    labels, logits = rng.integers(0, k, n), 3 * rng.standard_normal((n, k))
+    logits[np.arange(n), labels] += 3
+    logits[: n // 50] *= 100
+    return Predictions.from_logits(logits.astype(np.float32), labels)
+
+
+def on_the_grid(outcomes: Outcomes) -> Tally:
+    """As if there were more distinct scores than a tally keeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("assay.scale._tally.DISTINCT", 0)
+        return Tally.of(outcomes)
+
+
+def same(a: Tally, b: Tally) -> bool:
+    """Whole numbers exactly, sums to 1e-12."""
+    close = np.allclose(a.cells[:, 2], b.cells[:, 2], rtol=1e-12) and np.allclose(a.sums, b.sums, 1e-12, equal_nan=True)
+    return a.on_grid == b.on_grid and np.array_equal(a.cells[:, :2], b.cells[:, :2]) and bool(close)
+
+
+@given(answers)
+def test_few_rows_are_exact(rows):
+    o = outcomes_of(rows)
+    exact, found = evaluate(o), evaluate(Tally.of(o))
+    assert list(exact) == list(found)
+    np.testing.assert_allclose(list(found.values()), list(exact.values()), rtol=1e-12, atol=1e-12)
+
+
+@given(answers)
+def test_on_the_grid_metrics_are_within_their_bounds(rows):
+    o = outcomes_of(rows)
+    tally, exact = on_the_grid(o), evaluate(o)
+    found, bounds = evaluate(tally), tally.bounds()
+    assert tally.on_grid
+    for key in ("accuracy", "ece", "mce", "rmsce", "oe", "mean_confidence"):
+        assert found[key] == pytest.approx(exact[key], abs=1e-12)
+    for key in BOUNDED:
+        if not np.isnan(exact[key]):
+            assert abs(found[key] - exact[key]) <= bounds[key] + 1e-12, key
+
+
+@given(answers, st.lists(st.integers(0, 60), max_size=5), st.randoms(use_true_random=False), st.booleans())
+def test_any_split_in_any_order_gives_the_same_tally(rows, cuts, random, grid):
+    make = on_the_grid if grid else Tally.of
+    whole = outcomes_of(rows)
+    random.shuffle(rows)
+    ends = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    parts = [make(outcomes_of(rows[a:b])) for a, b in pairwise(ends) if b > a]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    assert same(total, make(whole))
+
+
+def test_many_rows_become_a_grid_however_they_are_split():
+    p = many()
+    whole, parts = Tally.of(p), [Tally.of(p[rows]) for rows in np.array_split(np.arange(len(p)), [7, 9_000, 30_000])]
+    left = (parts[0] + parts[1]) + (parts[2] + parts[3])
+    right = parts[3] + (parts[1] + (parts[2] + parts[0]))
+    assert whole.on_grid
+    assert not parts[0].on_grid
+    assert same(left, whole)
+    assert same(right, whole)
+
+
+def test_many_rows_on_the_grid():
+    p = many()
+    tally, exact = Tally.of(p), evaluate(p)
+    found, bounds = evaluate(tally), tally.bounds()
+    assert list(found) == list(exact)
+    for key in ("accuracy", "nll", "brier", "ece", "mean_entropy", "classwise_ece", "tace"):
+        assert found[key] == pytest.approx(exact[key], rel=1e-12)
+    for key in BOUNDED:
+        assert abs(found[key] - exact[key]) <= bounds[key]
+    assert abs(found["auroc"] - exact["auroc"]) < 1e-5
+    assert found | {"fpr95": exact["fpr95"]} == pytest.approx(exact, abs=1e-3)
+
+
+def test_an_audit_of_a_tally_has_the_same_bars_and_says_how_exact_it_is():
+    p = many()[2_000:]  # without answers of probability 1, whose NLL has no interval
+    ours, rows = audit(Tally.of(p)), audit(p)
+    for key in ("accuracy", "nll", "brier", "ece", "auroc", "aurc"):
+        a, b = ours[key].interval, rows[key].interval
+        assert a is not None
+        assert b is not None
+        assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=1e-3)
+    assert ours["ece"].bound == 0
+    assert 0 < ours["auroc"].bound < 1e-3
+    assert rows["auroc"].bound is None
+
+
+def test_two_classes_have_the_positive_one():
+    p = many(k=2)
+    found, exact = evaluate(Tally.of(p)), evaluate(p)
+    assert found["ece_positive"] == pytest.approx(exact["ece_positive"], rel=1e-12)
+    assert found["ada_ece_positive"] == pytest.approx(exact["ada_ece_positive"], abs=1e-4)
+
+
+def test_the_embedded_example_is_exact():
+    p = assay.examples.load()
+    assert evaluate(Tally.of(p)) == pytest.approx(evaluate(p), rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.skipif("ASSAY_DATA" not in os.environ, reason="needs the real networks of ASSAY_DATA")
+def test_real_networks_are_within_a_millionth():
+    for file in Path(os.environ["ASSAY_DATA"], "predictions").glob("*.npz"):
+        p = files.read(file)
+        assert evaluate(Tally.of(p)) == pytest.approx(evaluate(p), abs=1e-6, rel=0)
+
+
+def test_a_tally_is_small():
+    assert Tally.of(many()).cells.nbytes <= 256 * 1024
+    assert 3 * 8 * DISTINCT <= 256 * 1024
+
+
+def test_bytes_and_files_give_it_back(tmp_path):
+    for p in (many(), many(k=2), many(n=50), Outcomes.from_scores([3.0, -1.0], [True, False], is_probability=False)):
+        tally = Tally.of(p)
+        tally.save(tmp_path / "state")
+        for other in (Tally.from_bytes(tally.to_bytes()), Tally.load(tmp_path / "state")):
+            assert same(other, tally)
+            assert evaluate(other) == pytest.approx(evaluate(tally), nan_ok=True)
+
+
+def test_what_is_no_tally_is_refused(tmp_path):
+    (tmp_path / "state").write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match="state: is no stored tally"):
+        Tally.load(tmp_path / "state")
+    with pytest.raises(InputError, match="No such file"):
+        Tally.load(tmp_path / "none")
+
+
+def test_weights_and_too_many_scores_are_refused():
+    with pytest.raises(InputError, match="weighted rows"):
+        Tally.of(Outcomes.from_scores([0.5, 0.6], [True, False], weights=[1.0, 2.0]))
+    scores = Outcomes.from_scores(np.arange(DISTINCT + 1.0), np.ones(DISTINCT + 1), is_probability=False)
+    with pytest.raises(InputError, match="no tally can be made"):
+        Tally.of(scores)
+    with pytest.raises(InputError, match="do not add up"):
+        Tally.of(scores[:2]) + Tally.of(Outcomes.from_scores([0.5], [True]))
+
+
+def test_cells_end_at_the_edges_of_the_bins_and_follow_the_confidence():
+    edges = np.arange(1, 15) / 15
+    below, above = GRID.cell(edges), GRID.cell(np.nextafter(edges, 1))
+    assert (above > below).all()
+    rising = GRID.cell(np.array([0, 1e-300, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15, np.nextafter(1.0, 0), 1.0]))
+    assert rising[0] == 0
+    assert rising[-1] == CELLS - 1
+    assert (np.diff(rising) > 0).all()
+
+
+@pytest.mark.skipif(not loops.AVAILABLE, reason="no C compiler when the package was installed")
+@given(answers)
+def test_compiled_cells_are_those_of_numpy(rows):
+    o = outcomes_of(rows)
+    ours = on_the_grid(o)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loops, "AVAILABLE", False)
+        assert same(on_the_grid(o), ours)
+
+
+def test_a_threshold_from_a_tally_accepts_what_it_counted():
+    o = many().outcomes()
+    chosen = choose_threshold(Tally.of(o), risk=0.4)
+    accepted = o.confidence >= chosen.value
+    assert (accepted.sum(), (accepted & ~o.correct).sum()) == (chosen.accepted, chosen.wrong)
+    assert chosen.accepted > 0.98 * choose_threshold(o, risk=0.4).accepted
+
+
+def test_the_next_number_below_the_lowest_of_a_cell_is_in_a_cell_below():
+    """Near 1 there are cells between two numbers, so the lowest of these may be in a cell above."""
+    least, cells = lowest(), np.arange(CELLS)
+    assert (GRID.cell(least) >= cells).all()
+    assert (GRID.cell(np.nextafter(least[1:], 0)) < cells[1:]).all()
+    assert (GRID.cell(least) == cells).mean() > 0.9
+
+
+def test_one_metric_from_a_tally():
+    p = many()
+    assert metrics.ece(Tally.of(p)) == pytest.approx(metrics.ece(p), rel=1e-12)
+    assert metrics.ece(Tally.of(p), 10) == pytest.approx(metrics.ece(p, 10), abs=1e-3)
