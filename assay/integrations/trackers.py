@@ -39,8 +39,9 @@ def log_wandb(run: Any, audit: Audit, *, prefix: str = "", step: int | None = No
 
     with TemporaryDirectory() as folder:
         page = wandb.Html(write_page(audit, Path(folder) / "audit.html").read_text(), inject=False)
-    media = {f"{prefix}audit": wandb.Image(audit.plot()), f"{prefix}page": page}
-    run.log(numbers(audit, prefix=prefix) | media, step=step)
+        audit.plot().savefig(Path(folder) / "audit.png")  # wandb takes only figures of pyplot
+        picture = wandb.Image(str(Path(folder) / "audit.png"))
+        run.log(numbers(audit, prefix=prefix) | {f"{prefix}audit": picture, f"{prefix}page": page}, step=step)
 
 
 def log_tensorboard(writer: Any, audit: Audit, *, prefix: str = "", step: int = 0) -> None:
