@@ -22,7 +22,7 @@ LAYERS = [
     "maps scale",
     "auditing calibrators thresholds",
     "boards comparing epochs examples published selective sklearn",
-    "checking",
+    "checking rechecking",
     "nn.losses nn.optim nn.maps",
     "nn.objectives nn.deploy",
     "nn.data nn.networks",

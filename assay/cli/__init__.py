@@ -20,6 +20,7 @@ COMMANDS = {
     "calibrate": "Fit a calibrator on held-out predictions, and judge it on both axes.",
     "threshold": "Choose the confidence above which answers are accepted, with a guarantee on their errors.",
     "check": "Check requirements on predictions, for continuous integration.",
+    "recheck": "Say whether a threshold keeps its promise on new rows, and whether it is time to recalibrate.",
     "export": "Write a model, a map and a threshold to one ONNX file.",
     "list": "List metrics, calibrators, scores, recipes, networks or data sets, a line each.",
     "train": "Train a network and write its predictions.",

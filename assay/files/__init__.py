@@ -91,6 +91,15 @@ class Columns:
     format: str | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """What a model said about each row, without the truth."""
+
+    values: Array  # [n, k] logits, or [n] confidences
+    is_probability: bool  # else the confidences only rank
+    classes: tuple[str, ...] | None = None  # [k] names of the classes, where they have names
+
+
 def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:
     """Read predictions, or outcomes if the file has only a confidence and whether the answer is right.
 
@@ -100,6 +109,13 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     with _reasons(path):
         table = _load(path, columns)
         return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+
+
+def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelled:
+    """Read what a model said where nobody knows yet whether it is right."""
+    path = Path(file)
+    with _reasons(path):
+        return _unlabelled(*_answers(_load(path, columns), columns, path))
 
 
 @contextmanager
@@ -181,6 +197,32 @@ def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:
+    kind, name, named = _kind(table, columns)
+    if kind in ("confidence", "score"):
+        return _outcomes(table, columns, kind, name, SCORES if not named else ())
+    return _predictions(table, columns, kind, name)
+
+
+def _unlabelled(table: Mapping[str, Array], columns: Columns) -> Unlabelled:
+    """The constructors of labelled rows check the numbers, with labels that are not kept."""
+    kind, name, _ = _kind(table, columns)
+    values = _matrix(table, name, kind) if kind in BY_CLASS else _column(table, name, kind)
+    nobody_knows = np.zeros(len(values), dtype=np.int64)
+    if kind in ("confidence", "score"):
+        checked = Outcomes.from_scores(values, nobody_knows, is_probability=kind == "confidence")
+        return Unlabelled(checked.confidence, checked.is_probability)
+    make = {
+        "logits": Predictions.from_logits,
+        "probabilities": Predictions.from_probabilities,
+        "positive": Predictions.from_binary_probabilities,
+    }
+    classes = tuple(matching(table, name)) if "*" in name else ()
+    named = classes if classes and not classes[0].isdecimal() else None
+    return Unlabelled(make[kind](values, nobody_knows).logits, True, named)
+
+
+def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]:
+    """What the file holds, under which name, and whether the caller named it."""
     named = {kind: name for kind in KINDS if (name := getattr(columns, kind)) is not None}
     kinds = named or {kind: name for kind in KINDS if (name := _standard(table, kind))}
     if len(kinds) != 1:
@@ -188,9 +230,7 @@ def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Out
         flags = "say which column is what by flags, as in --logits NAME --label NAME"
         raise InputError(f"needs one of {', '.join(KINDS)}, has {has}; {flags}")
     kind, name = kinds.popitem()
-    if kind in ("confidence", "score"):
-        return _outcomes(table, columns, kind, name, SCORES if not named else ())
-    return _predictions(table, columns, kind, name)
+    return kind, name, bool(named)
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:

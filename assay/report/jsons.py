@@ -8,17 +8,22 @@ from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay._core.arrays import InputError
 from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
+from assay.rechecking import Drift, Recheck
 from assay.thresholds import GroupThresholds, Threshold
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-def write_json(results: dict[str, Audit] | Comparison | Threshold | GroupThresholds, file: Path) -> None:
-    """Write one comparison, one threshold, thresholds by group, or audits by the name of their model."""
+Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift
+
+
+def write_json(results: Result, file: Path) -> None:
+    """Write one comparison, threshold or recheck, thresholds by group, or audits by the name of their model."""
     if isinstance(results, Threshold):
         content = _threshold(results)
     elif isinstance(results, GroupThresholds):
@@ -27,10 +32,30 @@ def write_json(results: dict[str, Audit] | Comparison | Threshold | GroupThresho
     elif isinstance(results, Comparison):
         differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
         content = _record(results) | {"differences": differences, "verdict": str(results)}
+    elif isinstance(results, Recheck):
+        words = {"promise": results.promise, "recalibrate": results.recalibrate}
+        content = _record(results) | words | {"verdict": str(results)}
+    elif isinstance(results, Drift):
+        content = _record(results) | {"verdict": str(results)}
     else:
         content = {name: _record(audit) | {"verdict": str(audit)} for name, audit in results.items()}
     with replacing(file) as stream:
         stream.write(json.dumps(jsonable(content), indent=1, allow_nan=False).encode())
+
+
+def read_threshold(file: Path) -> Threshold:
+    """Read back a threshold that `write_json` wrote."""
+    try:
+        content = json.loads(file.read_text())
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{file}: is no threshold: {problem}") from problem
+    if isinstance(content, dict) and "groups" in content:
+        raise InputError(f"{file}: holds one threshold a group; a recheck takes one threshold and its rows")
+    names = ("value", "guaranteed_risk", "confidence", "n", "accepted", "wrong")
+    if not isinstance(content, dict) or not {*names} <= {*content}:
+        raise InputError(f"{file}: is no threshold, as `assay threshold --json` writes it")
+    numbers = (float(content["value"]), *(content[name] for name in names[1:]))
+    return Threshold(*numbers, map_digest=content.get("map_digest"))
 
 
 def jsonable(value: object) -> object:

@@ -1,0 +1,100 @@
+"""The command `assay recheck`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
+
+from assay import files, maps
+from assay._core import loops
+from assay._core.arrays import Floats, InputError
+from assay._core.writing import not_over
+from assay.calibrators import rows_digest
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.files import Unlabelled
+from assay.maps import ConfidenceMap, Map
+from assay.rechecking import Drift, Recheck, confidence_drift, recheck
+from assay.report.jsons import read_threshold, write_json
+
+
+def recheck_command(
+    new: Path,
+    *,
+    threshold: Path,
+    mapping: Annotated[Path | None, Parameter(name="--map")] = None,
+    columns: ColumnNames = STANDARD,
+    unlabelled: Annotated[bool, Parameter(negative="")] = False,
+    json: Path | None = None,
+    threads: Threads = None,
+) -> None:
+    """Say whether a threshold keeps its promise on new rows, and whether it is time to recalibrate.
+
+    Example: assay recheck new.parquet --map map.json --threshold threshold.json
+
+    Parameters
+    ----------
+    new
+        Predictions made since the threshold was chosen.
+    threshold
+        The threshold, as `assay threshold --json` writes it.
+    mapping
+        The map that was applied before the threshold was chosen.
+    unlabelled
+        The new rows have no labels: check only whether the confidence has drifted.
+    json
+        Write what is found to this file.
+    """
+    refuse_group(columns)
+    not_over(json, reading=[new, threshold, mapping])
+    chosen = read_threshold(threshold)
+    loaded = None if mapping is None else maps.load(mapping)
+    with loops.threads(threads):
+        if unlabelled:
+            rows = files.read_unlabelled(new, columns)
+            found: Drift | Recheck = confidence_drift(
+                _confidence(rows, loaded), chosen, is_probability=rows.is_probability or loaded is not None
+            )
+        else:
+            labelled = in_order(files.read(new, columns), None if loaded is None else loaded.fit.classes)
+            if loaded is not None and loaded.fit.rows == rows_digest(labelled):
+                raise InputError(f"{mapping} was fitted on these very rows; a check needs new ones")
+            found = recheck(labelled if loaded is None else maps.apply(loaded, labelled), chosen)
+    Console().print(Text(_words(found, new, mapping)))
+    if json is not None:
+        write_json(found, json)
+
+
+def _confidence(rows: Unlabelled, mapping: Map | None) -> Floats:
+    """The confidence after the map."""
+    values = rows.values
+    if values.ndim == 2:
+        known = None if mapping is None else mapping.fit.classes
+        order = [rows.classes.index(name) for name in known] if known and rows.classes else slice(None)
+        return maps.answer(mapping, values[:, order]).confidence
+    for part in maps.parts(mapping):
+        if not isinstance(part, ConfidenceMap):
+            raise InputError(f"{type(part).__name__} needs the logits of all classes; these are only confidences")
+        maps.refuse_other_scores(part, rows.is_probability)
+        values = part(values)
+    return values
+
+
+def _words(found: Recheck | Drift, new: Path, mapping: Path | None) -> str:
+    """The verdict and the next command."""
+    if isinstance(found, Drift):
+        return f"{found}\n{found.expected_accuracy}"
+    before = found.drift.before
+    mapped = "" if mapping is None else f" --map {mapping}"
+    steps = []
+    if found.recalibrate:
+        steps.append(f"next: assay calibrate {new} --save new_map.json")
+        mapped = " --map new_map.json"
+    if found.promise == "broken":
+        rows = "OTHER_NEW_ROWS" if found.recalibrate else new
+        risk = f" --risk {before.guaranteed_risk:.4g} --level {before.confidence:.4g}"
+        steps.append(f"next: assay threshold {rows}{mapped}{risk} --json threshold.json")
+    return "\n".join([str(found), *steps])

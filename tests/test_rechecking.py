@@ -1,0 +1,169 @@
+"""A promise is held against new rows: alarms are rare while nothing changes, and come when the risk doubles."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+
+import numpy as np
+import pytest
+from conftest import gaussian_predictions
+from scipy.stats import binom
+
+from assay import Outcomes, Predictions, choose_threshold, cli, files, maps
+from assay._core.arrays import InputError
+from assay.calibrators import temperature
+from assay.rechecking import accepted_needed, confidence_drift, recheck
+from assay.report.jsons import read_threshold, write_json
+from assay.thresholds import Threshold
+
+
+def drawn(n, rng, *, worse=1.0, sharper=1.0):
+    """Calibrated confidences, unless the errors are `worse` times as many or the log-odds `sharper`."""
+    odds = rng.normal(3, 2, n)
+    confidence = 1 / (1 + np.exp(-np.abs(odds)))
+    claimed = 1 / (1 + np.exp(-sharper * np.abs(odds)))
+    return Outcomes.from_scores(claimed, rng.uniform(size=n) >= worse * (1 - confidence))
+
+
+def test_an_alarm_about_a_promise_that_just_holds_comes_at_most_one_time_in_twenty():
+    """Exact: of all numbers of errors, those that raise the alarm have at most that chance together."""
+    for n, risk in ((50, 0.05), (400, 0.01), (2000, 0.01)):
+        promise = Threshold(-inf, risk, 0.95, 1000, 1000, 0)
+        alarm = [recheck(errors(n, k), promise).promise == "broken" for k in range(min(n, int(4 * n * risk) + 9))]
+        assert alarm == sorted(alarm)
+        assert binom.sf(alarm.index(True) - 1, n, risk) <= 0.05 < binom.sf(alarm.index(True) - 2, n, risk)
+
+
+def errors(n, wrong):
+    return Outcomes.from_scores(np.full(n, 0.9), np.arange(n) >= wrong, is_probability=False)
+
+
+@pytest.mark.parametrize("risk", [0.01, 0.05, 0.2])
+def test_the_rows_needed_notice_a_doubled_risk_four_times_in_five(risk):
+    n = accepted_needed(risk)
+    for size, enough in ((n, True), (n - 1, False)):
+        most = binom.isf(0.05, size, risk)
+        assert (binom.sf(most, size, 2 * risk) >= 0.8) == enough
+
+
+def alarms(draws, seed, **change):
+    """Shares of draws that find a broken promise, a drift, and a reason to recalibrate."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(draws):
+        chosen = choose_threshold(drawn(2000, rng), risk=0.05)
+        seen = recheck(drawn(2000, rng, **change), chosen)
+        found.append((seen.promise == "broken", seen.drift.found, seen.recalibrate))
+    return np.mean(found, 0)
+
+
+def test_a_doubled_risk_is_noticed_on_2000_rows_and_drift_is_told_from_it():
+    promise, drift, refit = alarms(40, 1, worse=2.0)
+    assert promise >= 0.8
+    assert refit >= 0.8
+    assert drift <= 0.2
+    promise, drift, refit = alarms(40, 2, sharper=2.0)
+    assert min(drift, refit) >= 0.8
+
+
+@pytest.mark.long
+def test_alarms_are_rare_while_nothing_changes():
+    assert (alarms(2000, 3) <= 0.055).all()
+
+
+def test_a_promise_is_shown_to_hold_where_the_bound_is_below_it():
+    promise = Threshold(0.5, 0.05, 0.95, 1000, 900, 30)
+    assert recheck(errors(1000, 20), promise).promise == "shown to hold"
+    assert recheck(errors(1000, 45), promise).promise == "not refuted"
+    assert recheck(errors(1000, 80), promise).promise == "broken"
+    assert recheck(errors(1000, 80), promise).refit.p_value is None  # a mere score
+
+
+def test_what_cannot_be_checked_is_refused():
+    with pytest.raises(InputError, match="accepts nothing"):
+        confidence_drift(np.array([0.9]), Threshold(inf, 0.01, 0.95, 100, 0, 0))
+    with pytest.raises(InputError, match="no rows"):
+        confidence_drift(np.array([]), Threshold(0.5, 0.01, 0.95, 100, 90, 0))
+
+
+def test_a_threshold_is_read_back_as_it_was_written(tmp_path, predictions):
+    chosen = choose_threshold(predictions, risk=0.3)
+    write_json(chosen, tmp_path / "threshold.json")
+    assert read_threshold(tmp_path / "threshold.json") == chosen
+    for content in ("{}", "[1]", "no json", '{"groups": {}}'):
+        (tmp_path / "other.json").write_text(content)
+        with pytest.raises(InputError, match=r"other\.json"):
+            read_threshold(tmp_path / "other.json")
+
+
+@pytest.fixture
+def shipped(tmp_path, predictions):
+    """The words of a recheck with a map and a threshold, the new rows, and the folder."""
+    mapping = temperature(predictions)
+    maps.save(mapping, tmp_path / "map.json")
+    other = gaussian_predictions(2000, 10, seed=1)
+    write_json(choose_threshold(maps.apply(mapping, other), risk=0.1), tmp_path / "threshold.json")
+    new = gaussian_predictions(2000, 10, seed=2)
+    files.write(new, tmp_path / "new.npz")
+    given = ["--map", tmp_path / "map.json", "--threshold", tmp_path / "threshold.json"]
+    return ["recheck", *map(str, [tmp_path / "new.npz", *given])], new, tmp_path
+
+
+def printed(capsys, *words):
+    """What the command prints, on one line; it must succeed."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(words))
+    assert not stop.value.code
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_the_command_answers_all_three_questions(shipped, capsys):
+    words, _, folder = shipped
+    out = printed(capsys, *words, "--json", str(folder / "found.json"))
+    assert all(part in out for part in ("The promise is", "No sign of drift", "No reason to recalibrate"))
+    found = json.loads((folder / "found.json").read_text())
+    assert found["promise"] in ("not refuted", "shown to hold")
+    assert not found["recalibrate"]
+
+
+def test_a_broken_promise_comes_with_the_next_command(shipped, capsys):
+    words, new, folder = shipped
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.uniform(size=len(new)) < 0.2, (new.labels + 1) % 10, new.labels)
+    files.write(Predictions.from_logits(new.values, labels), folder / "new.npz")
+    out = printed(capsys, *words)
+    assert "The promise is broken" in out
+    assert f"next: assay calibrate {folder}/new.npz --save new_map.json" in out
+    assert "--map new_map.json --risk 0.1 --level 0.95 --json threshold.json" in out
+
+
+def test_unlabelled_rows_show_drift_alone(shipped, capsys):
+    words, new, folder = shipped
+    np.savez(folder / "new.npz", logits=new.values)
+    out = printed(capsys, *words, "--unlabelled")
+    assert all(part in out for part in ("No sign of drift", "only without shift"))
+    assert "promise" not in out
+    np.savez(folder / "new.npz", logits=new.values / 2)
+    assert "has drifted" in printed(capsys, *words, "--unlabelled")
+
+
+def test_unlabelled_rows_are_those_of_the_labelled_file(tmp_path):
+    rows = Predictions.from_probabilities([[0.2, 0.8], [0.7, 0.3]], [0, 1])
+    for name in ("a.npz", "a.csv", "a.parquet"):
+        files.write(rows, tmp_path / name)
+        assert files.read_unlabelled(tmp_path / name).values == pytest.approx(np.log([[0.2, 0.8], [0.7, 0.3]]))
+    (tmp_path / "b.csv").write_text("confidence\n0.5\n0.75\n")
+    assert files.read_unlabelled(tmp_path / "b.csv").values.tolist() == [0.5, 0.75]
+    (tmp_path / "c.csv").write_text("p_cat,p_dog\n0.5,0.5\n")
+    named = files.read_unlabelled(tmp_path / "c.csv", files.Columns(probabilities="p_*"))
+    assert named.classes == ("cat", "dog")
+
+
+def test_rows_that_the_map_was_fitted_on_are_refused(shipped, capsys, predictions):
+    words, _, folder = shipped
+    files.write(predictions, folder / "held_out.npz")
+    printed(capsys, "calibrate", str(folder / "held_out.npz"), "--save", str(folder / "map.json"))
+    with pytest.raises(SystemExit):
+        cli.main(["recheck", str(folder / "held_out.npz"), *words[2:]])
+    assert "fitted on these very rows" in capsys.readouterr().err
