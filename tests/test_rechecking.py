@@ -14,7 +14,7 @@ from assay import Outcomes, Predictions, choose_threshold, cli, files, maps
 from assay._core.arrays import InputError
 from assay.calibrators import temperature
 from assay.rechecking import accepted_needed, confidence_drift, recheck
-from assay.report.jsons import read_threshold, write_json
+from assay.report.jsons import write_json
 from assay.thresholds import Threshold
 
 
@@ -87,14 +87,11 @@ def test_what_cannot_be_checked_is_refused():
         confidence_drift(np.array([]), Threshold(0.5, 0.01, 0.95, 100, 90, 0))
 
 
-def test_a_threshold_is_read_back_as_it_was_written(tmp_path, predictions):
-    chosen = choose_threshold(predictions, risk=0.3)
-    write_json(chosen, tmp_path / "threshold.json")
-    assert read_threshold(tmp_path / "threshold.json") == chosen
-    for content in ("{}", "[1]", "no json", '{"groups": {}}'):
-        (tmp_path / "other.json").write_text(content)
-        with pytest.raises(InputError, match=r"other\.json"):
-            read_threshold(tmp_path / "other.json")
+def test_a_threshold_chosen_under_another_map_is_refused(shipped, capsys):
+    words, _, _ = shipped
+    with pytest.raises(SystemExit):
+        cli.main([*words[:2], *words[4:]])
+    assert "its promise does not hold" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_gr
 from assay.files import Unlabelled
 from assay.maps import ConfidenceMap, Map
 from assay.rechecking import Drift, Recheck, confidence_drift, recheck
-from assay.report.jsons import read_threshold, write_json
+from assay.report.jsons import write_json
+from assay.thresholds import load_threshold, threshold_under
 
 
 def recheck_command(
@@ -50,8 +51,9 @@ def recheck_command(
     """
     refuse_group(columns)
     not_over(json, reading=[new, threshold, mapping])
-    chosen = read_threshold(threshold)
+    chosen = load_threshold(threshold)
     loaded = None if mapping is None else maps.load(mapping)
+    threshold_under(loaded, chosen)
     with loops.threads(threads):
         if unlabelled:
             rows = files.read_unlabelled(new, columns)

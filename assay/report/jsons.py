@@ -8,7 +8,6 @@ from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay._core.arrays import InputError
 from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
@@ -17,7 +16,6 @@ from assay.thresholds import GroupThresholds, Threshold
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
 
 Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift
 
@@ -41,21 +39,6 @@ def write_json(results: Result, file: Path) -> None:
         content = {name: _record(audit) | {"verdict": str(audit)} for name, audit in results.items()}
     with replacing(file) as stream:
         stream.write(json.dumps(jsonable(content), indent=1, allow_nan=False).encode())
-
-
-def read_threshold(file: Path) -> Threshold:
-    """Read back a threshold that `write_json` wrote."""
-    try:
-        content = json.loads(file.read_text())
-    except (OSError, ValueError) as problem:
-        raise InputError(f"{file}: is no threshold: {problem}") from problem
-    if isinstance(content, dict) and "groups" in content:
-        raise InputError(f"{file}: holds one threshold a group; a recheck takes one threshold and its rows")
-    names = ("value", "guaranteed_risk", "confidence", "n", "accepted", "wrong")
-    if not isinstance(content, dict) or not {*names} <= {*content}:
-        raise InputError(f"{file}: is no threshold, as `assay threshold --json` writes it")
-    numbers = (float(content["value"]), *(content[name] for name in names[1:]))
-    return Threshold(*numbers, map_digest=content.get("map_digest"))
 
 
 def jsonable(value: object) -> object:
