@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from math import isfinite, sqrt
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from assay import metrics
-from assay._core.arrays import Mask
 from assay._core.showing import Library, data_frame, html_table
+from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests
 from assay.metrics import METRICS, Metric, Ranking, Summary, Tables
-from assay.metrics.inference import (
-    Estimate,
-    Interval,
-    Withheld,
-    auroc_influence,
-    calibration_estimate,
-    calibration_part,
-    fisher,
-    holm,
-    too_few,
-)
-from assay.predictions import Outcomes, Predictions, refuse_weights
+from assay.metrics.inference import Interval, Withheld, holm
+from assay.predictions import Outcomes, Predictions
 
-LEVEL = 0.05  # chance of a false alarm
+BROAD = 0.25  # an ECE that may be as large as this has not been measured
 
 
 @dataclass(frozen=True)
@@ -53,20 +42,6 @@ class PositiveClass:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A group that is significantly worse than all other samples together."""
-
-    group: str
-    metric: str
-    value: float
-    rest: float
-    p_value: float  # one-sided, corrected for all groups and metrics tested (Holm)
-
-    def __str__(self) -> str:
-        return f"{self.group}: {self.metric} {self.value:.4f}, elsewhere {self.rest:.4f} (p = {self.p_value:.2g})"
-
-
-@dataclass(frozen=True)
 class Audit:
     """What `audit` found; `print` it for the verdict in words."""
 
@@ -78,6 +53,8 @@ class Audit:
     groups: dict[str, Audit] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     worst_first: tuple[str, ...] = ()  # names of groups, by the least p-value of a group's tests against the rest
+    detectable: dict[str, float] = field(default_factory=dict)  # over-confidence of a group that would have been seen
+    by_label: bool = False  # whether the groups are chosen by the true label: then only their accuracy is judged
     tables: Tables | None = field(default=None, repr=False, compare=False)  # what it was read from: pages read on
 
     def __getitem__(self, key: str) -> Measurement:
@@ -123,8 +100,10 @@ def audit(predictions: Predictions | Outcomes | Summary, *, draws: int = 1000, s
     """Every metric, with a 95 % interval where one is known to hold, and the noise floor of the binned errors.
 
     `draws` and `seed` are those of the noise floor. Where the predictions have groups, each is audited too and those
-    significantly worse than the rest are named. A summary (`assay.scale.Tally`) is audited without its rows; then each
-    measurement says how far it can be from theirs.
+    significantly worse than the rest are named; `detectable` tells the over-confidence of each group, beyond that of
+    the rest, which would have been seen 4 times of 5. Of groups that are chosen by the true label only the accuracy is
+    judged. A summary (`assay.scale.Tally`) is audited without its rows; then each measurement says how far it can be
+    from theirs.
 
     >>> import assay.examples
     >>> found = audit(assay.examples.load())
@@ -134,19 +113,27 @@ def audit(predictions: Predictions | Outcomes | Summary, *, draws: int = 1000, s
     whole = Tables(predictions, draws=draws, seed=seed)
     if not isinstance(predictions, Predictions | Outcomes):
         return _audit(whole)
-    refuse_weights(predictions)
     found = _audit(whole)
     if predictions.group is None:
         return found
     names, member = np.unique(predictions.group, return_inverse=True)
     rows = {str(name): member == i for i, name in enumerate(names)}
-    tests = _group_tests(whole.outcomes, rows)
+    by_label = chosen_by_label(predictions)
+    tested = group_tests(whole.outcomes, rows, by_label=by_label)
+    groups = {name: _audit(Tables(predictions[mask], draws=draws, seed=seed)) for name, mask in rows.items()}
     return replace(
         found,
-        groups={name: _audit(Tables(predictions[mask], draws=draws, seed=seed)) for name, mask in rows.items()},
-        findings=_significant(tests),
-        worst_first=tuple(dict.fromkeys([*(test.group for test in tests), *rows])),
+        groups={name: _accuracy_only(group) for name, group in groups.items()} if by_label else groups,
+        findings=tested.findings,
+        worst_first=tested.worst_first,
+        detectable=tested.detectable,
+        by_label=by_label,
     )
+
+
+def _accuracy_only(group: Audit) -> Audit:
+    """Of a group chosen by the true label: how confident its answers are says nothing about calibration."""
+    return replace(group, measurements={"accuracy": group["accuracy"]}, calibrated_p=None, positive=None)
 
 
 def _audit(t: Tables) -> Audit:
@@ -179,48 +166,12 @@ def _p_value(key: str, t: Tables) -> float:
 
 def _excess(r: Ranking) -> float:
     """Mean confidence minus the share of successes."""
-    return (float(r.claimed[-1]) - (r.n - r.n_wrong)) / r.n
-
-
-def _group_tests(outcomes: Outcomes, rows: dict[str, Mask]) -> list[Finding]:
-    """Each group against the rest, the least p-value first, uncorrected."""
-    tests: list[Finding] = []
-    for name, mask in rows.items():
-        if not mask.all():
-            tests += _against_rest(name, outcomes[mask], outcomes[~mask])
-    return sorted(tests, key=lambda test: test.p_value)
-
-
-def _significant(tests: list[Finding]) -> tuple[Finding, ...]:
-    corrected = holm([test.p_value for test in tests])
-    return tuple(replace(test, p_value=p) for test, p in zip(tests, corrected, strict=True) if p < LEVEL)
-
-
-def _against_rest(name: str, group: Outcomes, rest: Outcomes) -> list[Finding]:
-    """One-sided tests that the group's accuracy, calibration and ranking are worse."""
-    r, s = metrics.ranking(group), metrics.ranking(rest)
-    p = fisher(r.n_wrong, r.n, s.n_wrong, s.n)
-    tests = [Finding(name, "accuracy", 1 - r.n_wrong / r.n, 1 - s.n_wrong / s.n, p)]
-    if too_few(r) or too_few(s):
-        return tests
-    if group.is_probability:
-        a, b = (calibration_estimate(calibration_part(o, t)) for o, t in ((group, r), (rest, s)))
-        tests.append(Finding(name, "calibration_part", a.value, b.value, _worse(a.value - b.value, a, b)))
-    x, y = (Estimate(metrics.auroc(t), sqrt(auroc_influence(t).variance()), _fewest(t) - 1) for t in (r, s))
-    return [*tests, Finding(name, "auroc", x.value, y.value, _worse(y.value - x.value, x, y))]
-
-
-def _fewest(r: Ranking) -> int:
-    return min(r.n_wrong, r.n - r.n_wrong)
-
-
-def _worse(excess: float, a: Estimate, b: Estimate) -> float:
-    """One-sided p-value of the difference of two independent estimates being positive."""
-    p = Estimate(excess, sqrt(a.error**2 + b.error**2), min(a.degrees, b.degrees)).p_value()
-    return p / 2 if excess > 0 else 1 - p / 2
+    return float(r.claimed[-1] - r.right[-1]) / r.n
 
 
 def _calibration_in_words(found: Audit) -> str:
+    if "auroc" not in found.measurements:
+        return "The group is chosen by the true label, so only its accuracy can be judged."
     if found.calibrated_p is None:
         return "The score is no probability, so it can only rank: no statement on calibration."
     if found.positive is None:
@@ -237,6 +188,9 @@ def _top_in_words(found: Audit, p_value: float) -> str:
     ece, over = found["ece"], found["mean_confidence"].value - found["accuracy"].value
     against = _against(ece, p_value)
     if p_value >= LEVEL:
+        most = 1.0 if ece.interval is None else ece.interval.high
+        if most >= BROAD:
+            return f"Too few samples to tell whether the confidence is calibrated: ECE may be up to {most:.0%}"
         where = " in the confidence of the answers" if found.positive else ""
         return f"No sign of miscalibration{where}: {against}"
     if abs(over) < ece.value / 2:
@@ -259,7 +213,9 @@ def _against(ece: Measurement, p_value: float) -> str:
 
 
 def _refinement_in_words(found: Audit) -> str:
-    auroc = found["auroc"]
+    auroc = found.measurements.get("auroc")
+    if auroc is None:
+        return ""
     if not isfinite(auroc.value):
         return "Ranking cannot be judged: all answers are " + ("wrong." if found.n_wrong else "right.")
     bar = f"{auroc.interval.low:.1%} to {auroc.interval.high:.1%}" if auroc.interval else auroc.note

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from assay._core.arrays import InputError, Labels, Tags
 from assay._core.showing import Library, data_frame, html_table
 from assay.metrics import COMPARED, Metric, Tables
-from assay.metrics.inference import Interval, Withheld, holm
-from assay.predictions import Outcomes, Predictions, refuse_weights
+from assay.metrics.inference import Change, Estimate, Interval, Withheld, holm, of_runs
+from assay.predictions import Outcomes, Predictions
 
 Either = Predictions | Outcomes
 POSITIVE = "calibration of class 1"  # of two; the top label cannot answer for it
@@ -23,6 +24,7 @@ AXES = {
     POSITIVE: ("part_positive", -1),
     "refinement": ("auroc", 1),
 }
+IN_POINTS = ("accuracy", "refinement")  # axes whose metric is a share, which one margin can be for
 LEVEL = 0.05  # chance of calling two equal models different on any axis
 
 
@@ -32,9 +34,10 @@ class Difference:
 
     a: float
     b: float
-    interval: Interval | None = None  # of b - a
+    interval: Interval | None = None  # of b - a; of a metric that decides an axis corrected as its verdict is
     p_value: float | None = None
     note: str = ""
+    estimate: Estimate | None = field(default=None, repr=False)
 
     @property
     def value(self) -> float:
@@ -47,13 +50,17 @@ class Verdict:
 
     axis: str
     metric: str
-    word: str  # better, worse, no difference, cannot tell: of b against a
+    word: str  # better, worse, none shown, equivalent, cannot tell: of b against a
     p_value: float  # corrected for the number of axes (Holm)
     note: str = ""
+    detectable: float = nan  # a difference of this size would have been shown 4 times of 5
 
     @property
     def reason(self) -> str:
-        return self.note or f"{self.metric}, p = {self.p_value:.2g}"
+        if self.note or self.word != "none shown":
+            return self.note or f"{self.metric}, p = {self.p_value:.2g}"
+        shown = COMPARED[self.metric].unit(self.detectable)
+        return f"{self.metric}, p = {self.p_value:.2g}; {shown} would have been shown 4 times of 5"
 
     def __str__(self) -> str:
         return f"{self.axis}: {self.word} ({self.reason})"
@@ -68,6 +75,7 @@ class Comparison:
     verdicts: tuple[Verdict, ...]
     by_ids: bool  # whether rows were matched by ids, else they were paired in order
     tables: tuple[Tables, Tables] | None = field(default=None, repr=False, compare=False)  # what it was read from
+    runs: int = 1  # trained models of each method
 
     def __getitem__(self, key: str) -> Difference:
         return self.differences[key]
@@ -106,47 +114,112 @@ class Comparison:
         return ", ".join(f"{verdict.axis} {verdict.word}" for verdict in self.verdicts)
 
 
-def compare(a: Either, b: Either, *, names: tuple[str, str] = ("the first", "the second")) -> Comparison:
+def compare(
+    a: Either | Sequence[Either],
+    b: Either | Sequence[Either],
+    *,
+    margin: float | Mapping[str, float] | None = None,
+    names: tuple[str, str] = ("the first", "the second"),
+) -> Comparison:
     """Paired differences of `b` against `a`, and one verdict for accuracy, calibration and refinement.
 
     Rows are matched by ids; without ids they must be the same rows in the same order. Calibration is judged by the
     unbiased calibration part of the top-label Brier score, refinement by AUROC; the tests together call equal models
-    different at most one time in twenty. Of two classes the probability of class 1 has a verdict on its calibration
-    too. `names` are what errors call the two models.
+    different at most one time in twenty. Where no difference is shown, the verdict says which would have been, with a
+    power of 80 %. Of two classes the probability of class 1 has a verdict on its calibration too. `names` are what
+    errors call the two models.
+
+    `margin` asks whether the two are equivalent: within it on accuracy and refinement (.005 is half a point), or on
+    each axis that it names. Lists of predictions are several runs of two methods: a difference must then exceed what
+    training another time would change.
 
     >>> import assay.examples
     >>> print(compare(assay.examples.load(), assay.examples.load()))
-    accuracy no difference, calibration no difference, refinement no difference
+    accuracy none shown, calibration none shown, refinement none shown
+    >>> print(compare(assay.examples.load(), assay.examples.load(), margin=0.01))
+    accuracy equivalent, calibration none shown, refinement equivalent
     """
-    refuse_weights(a, b)
-    a, b = _matched(a, b, names)
-    x, y = Tables(a), Tables(b)
-    differences = {key: _difference(m, x, y) for key, m in COMPARED.items() if m.needs(x) and m.needs(y)}
-    return Comparison(x.ranking.n, differences, _verdicts(differences), by_ids=a.ids is not None, tables=(x, y))
+    first, second = ([x] if isinstance(x, Predictions | Outcomes) else list(x) for x in (a, b))
+    if len(first) != len(second) or not first:
+        raise InputError(f"both methods need the same number of runs, got {len(first)} and {len(second)}")
+    pairs = [_matched(x, y, names) for x, y in zip(first, second, strict=True)]
+    if len(pairs) > 1:
+        _same_samples(pairs, names)
+    tables = [(Tables(x), Tables(y)) for x, y in pairs]
+    x, y = tables[0]
+    differences = {key: _difference(m, tables) for key, m in COMPARED.items() if m.needs(x) and m.needs(y)}
+    verdicts, shown = _verdicts(differences, _margins(margin))
+    by_ids = pairs[0][0].ids is not None
+    return Comparison(x.ranking.n, differences | shown, verdicts, by_ids, tables=(x, y), runs=len(pairs))
 
 
-def _difference(metric: Metric, x: Tables, y: Tables) -> Difference:
-    tested = metric.paired(x, y) if metric.paired else Withheld("no paired test of known level")
-    if isinstance(tested, Withheld):
-        return Difference(x.once(metric.of), y.once(metric.of), note=tested.reason)
-    return Difference(x.once(metric.of), y.once(metric.of), tested.interval, tested.p_value)
+def _same_samples(pairs: list[tuple[Either, Either]], names: tuple[str, str]) -> None:
+    """Runs of a method predict the same samples too."""
+    for x, _ in pairs[1:]:
+        _matched(pairs[0][0], x, names)
 
 
-def _verdicts(differences: dict[str, Difference]) -> tuple[Verdict, ...]:
+def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
+    given = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(IN_POINTS, margin)
+    for axis, size in given.items():
+        if axis not in AXES:
+            raise InputError(f"margin names '{axis}'; the axes are {', '.join(AXES)}")
+        if not size > 0:
+            raise InputError(f"margin must be positive, got {size}")
+    return dict(given)
+
+
+def _difference(metric: Metric, tables: list[tuple[Tables, Tables]]) -> Difference:
+    a, b = (np.array([pair[side].once(metric.of) for pair in tables]) for side in (0, 1))
+    mean_a, mean_b = float(a.mean()), float(b.mean())
+    tests = [metric.paired(*pair) if metric.paired else Withheld("no paired test of known level") for pair in tables]
+    withheld = [test for test in tests if isinstance(test, Withheld)]
+    if withheld:
+        return Difference(mean_a, mean_b, note=withheld[0].reason)
+    changes = [test for test in tests if isinstance(test, Change)]
+    if len(changes) == 1:
+        return Difference(mean_a, mean_b, changes[0].interval, changes[0].p_value, estimate=changes[0].estimate)
+    estimate = of_runs(a, b, [change.estimate for change in changes])
+    return Difference(mean_a, mean_b, estimate.interval(), estimate.p_value(), estimate=estimate)
+
+
+def _verdicts(
+    differences: dict[str, Difference], margins: dict[str, float]
+) -> tuple[tuple[Verdict, ...], dict[str, Difference]]:
+    """The verdict on each axis, and the differences that decide them with intervals that agree with them.
+
+    Holm's procedure tests the least p-value at LEVEL / m, the next at LEVEL / (m - 1) and so on, until one is not
+    significant; the intervals have these levels.
+    """
     there = [axis for axis, (metric, _) in AXES.items() if axis != POSITIVE or metric in differences]
     tested = {axis: differences.get(AXES[axis][0]) for axis in there}
     p_values = {axis: d.p_value for axis, d in tested.items() if d is not None and d.p_value is not None}
     corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-
-    def verdict(axis: str, difference: Difference | None) -> Verdict:
-        metric, sign = AXES[axis]
-        if difference is None or axis not in corrected:
+    left, verdicts, shown = len(p_values), {}, {}
+    for axis in sorted(tested, key=lambda axis: p_values.get(axis, 2.0)):
+        (metric, sign), difference = AXES[axis], tested[axis]
+        if difference is None or difference.estimate is None:
             note = difference.note if difference else "a mere score only ranks"
-            return Verdict(axis, metric, "cannot tell", nan, note)
-        gain = "better" if sign * difference.value > 0 else "worse"
-        return Verdict(axis, metric, gain if corrected[axis] < LEVEL else "no difference", corrected[axis])
+            verdicts[axis] = Verdict(axis, metric, "cannot tell", nan, note)
+            continue
+        found, level = corrected[axis] < LEVEL, LEVEL / left
+        shown[metric] = replace(difference, interval=_agreeing(difference.estimate.interval(1 - level / 2), found))
+        estimate, word, note = difference.estimate, "none shown", ""
+        if found:
+            word, left = "better" if sign * difference.value > 0 else "worse", left - 1
+        if axis in margins and abs(estimate.value) + estimate.half(1 - LEVEL / len(p_values)) < margins[axis]:
+            word, note = "equivalent", f"{metric}, within {COMPARED[metric].unit(margins[axis])}"
+        detectable = estimate.half(1 - level / 2) + estimate.half(0.8)
+        verdicts[axis] = Verdict(axis, metric, word, corrected[axis], note, detectable)
+    return tuple(verdicts[axis] for axis in tested), shown
 
-    return tuple(verdict(axis, difference) for axis, difference in tested.items())
+
+def _agreeing(interval: Interval, found: bool) -> Interval:
+    """An exact test and an interval may differ by a hair: the interval then ends at 0. Shares differ by 1 at most."""
+    low, high = max(interval.low, -1.0), min(interval.high, 1.0)
+    if not found:
+        return Interval(min(low, 0.0), max(high, 0.0))
+    return Interval(low, high) if not low < 0 < high else Interval(0.0, high) if high > -low else Interval(low, 0.0)
 
 
 def _matched(a: Either, b: Either, names: tuple[str, str]) -> tuple[Either, Either]:
@@ -158,6 +231,10 @@ def _matched(a: Either, b: Either, names: tuple[str, str]) -> tuple[Either, Eith
         raise InputError(f"not the same samples: {len(a)} rows against {len(b)}")
     if a.ids is not None and b.ids is not None:
         b = b[_order(a.ids, b.ids, names)]
+    for column in ("weights", "cluster"):
+        x, y = getattr(a, column), getattr(b, column)
+        if (x is None) != (y is None) or (x is not None and not np.array_equal(x, y)):
+            raise InputError(f"the {column} of the same samples must be the same in {names[0]} and {names[1]}")
     if isinstance(a, Predictions) and isinstance(b, Predictions):
         other = a.labels != b.labels
         if other.any():

@@ -370,9 +370,3 @@ def _tags(
         "weights": arrays.weights(weights, n=n),
         "cluster": arrays.tags(cluster, name="cluster", n=n),
     }
-
-
-def refuse_weights(*rows: Predictions | Outcomes) -> None:
-    """Refuse weights and clusters where error bars do not know them."""
-    if any(x.weights is not None or x.cluster is not None for x in rows):
-        raise InputError("error bars know no weights or clusters yet; `evaluate` computes weighted metrics")

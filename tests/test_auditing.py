@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -173,8 +174,46 @@ def test_each_group_is_audited_like_a_file_of_its_own():
 def test_the_worse_group_is_named_and_no_other():
     findings = audit(grouped(), draws=30).findings
     assert {finding.group for finding in findings} == {"d"}
-    assert {finding.metric for finding in findings} == {"accuracy", "calibration_part", "auroc"}
+    assert {finding.metric for finding in findings} == {"accuracy", "over_confidence", "calibration_part", "auroc"}
     assert all(isinstance(finding, Finding) and finding.p_value < 0.05 for finding in findings)
+
+
+def test_an_over_confident_group_is_told_by_how_much():
+    found = next(f for f in audit(grouped(), draws=30).findings if f.metric == "over_confidence")
+    assert found.interval.low < found.value < found.interval.high
+    assert str(found).startswith("d: over-confident by ")
+    mirrored = replace(found, value=-found.value, interval=inference.Interval(-0.2, -0.1))
+    assert "under-confident by" in str(mirrored)
+    assert "(10.0 to 20.0)" in str(mirrored)
+
+
+def test_groups_chosen_by_the_true_label_are_compared_by_accuracy_alone():
+    """Of a calibrated model the answers to a rare class are over-confident, whatever the model."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 4, 3000)
+    label = rng.random(3000) < p
+    group = np.where(label, "ill", "well")
+    found = audit(Predictions.from_binary_probabilities(p, label.astype(int), group=group), draws=30)
+    assert found.by_label
+    assert {finding.metric for finding in found.findings} == {"accuracy"}
+    assert list(found.groups["ill"].measurements) == ["accuracy"]
+    assert "only its accuracy can be judged" in str(found.groups["ill"])
+    by_answer = Predictions.from_binary_probabilities(p, label.astype(int), group=p > 0.5)
+    assert not audit(by_answer, draws=30).by_label
+
+
+def test_what_a_group_could_have_shown_falls_with_its_size():
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0.4, 1, 3000)
+    group = np.repeat(["large", "small"], [2800, 200])
+    found = audit(Outcomes.from_scores(c, rng.random(3000) < c, group=group), draws=5)
+    assert 0.05 < found.detectable["small"] < 0.2
+    assert found.detectable["large"] == pytest.approx(found.detectable["small"], rel=0.01)  # the rest is the small one
+
+
+@pytest.mark.parametrize("n", [1, 3, 10])
+def test_few_rows_are_too_few_to_tell(n):
+    assert str(audit(Outcomes.from_scores([0.9] * n, [True] * n), draws=100)).startswith("Too few samples to tell")
 
 
 def test_a_group_of_one_is_legal():
@@ -183,7 +222,7 @@ def test_a_group_of_one_is_legal():
 
 
 def test_groups_of_predictions_keep_the_classwise_metrics(predictions):
-    tagged = Predictions.from_logits(predictions.values, predictions.labels, group=predictions.labels % 2)
+    tagged = Predictions.from_logits(predictions.values, predictions.labels, group=np.arange(len(predictions)) % 2)
     assert "classwise_ece" in audit(tagged, draws=5).groups["1"].measurements
 
 

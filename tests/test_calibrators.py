@@ -335,7 +335,7 @@ def test_histogram_binning_of_the_example_calibrates_and_ranks_worse():
     """The message of the papers in one line: judged by calibration alone, histogram binning would look best."""
     fit_on, test = examples.load(split="held_out"), examples.load()
     words = {verdict.axis: verdict.word for verdict in compare(test, maps.apply(histogram(fit_on), test)).verdicts}
-    assert words == {"accuracy": "no difference", "calibration": "better", "refinement": "worse"}
+    assert words == {"accuracy": "none shown", "calibration": "better", "refinement": "worse"}
 
 
 def test_temperature_mends_a_real_network():

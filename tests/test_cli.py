@@ -164,7 +164,7 @@ def test_compare_prints_the_verdict(run, file, tmp_path, predictions):
     assert max(map(len, out.splitlines())) <= 80
     found = json.loads((tmp_path / "c.json").read_text())
     assert found["differences"]["calibration_part"]["p_value"] < 0.05
-    assert found["verdict"].startswith("accuracy no difference, calibration better")
+    assert found["verdict"].startswith("accuracy none shown, calibration better")
 
 
 def test_compare_without_files_shows_the_example(run):
@@ -567,7 +567,7 @@ def test_in_folds_a_map_that_keeps_the_order_is_not_blamed_for_the_folds(run, tm
     np.savetxt(tmp_path / "c.csv", rows, delimiter=",", header="c,ok", comments="")
     code, out, _ = run("calibrate", tmp_path / "c.csv", "--confidence", "c", "--correct", "ok", "--method", "platt")
     assert code == 0
-    assert "refinement: no difference (the map keeps the order of the samples)" in " ".join(out.split())
+    assert "refinement: none shown (the map keeps the order of the samples)" in " ".join(out.split())
 
 
 def test_a_column_of_confidences_has_a_threshold(run, tmp_path):

@@ -10,6 +10,7 @@ from assay import Outcomes, Predictions, compare, examples, metrics
 from assay._core.arrays import InputError
 from assay.metrics import inference
 from assay.metrics.inference import holm
+from assay.planning import plan
 
 
 def words(comparison) -> dict[str, str]:
@@ -18,7 +19,7 @@ def words(comparison) -> dict[str, str]:
 
 def test_a_model_does_not_differ_from_itself(predictions):
     found = compare(predictions, predictions)
-    assert set(words(found).values()) == {"no difference"}
+    assert set(words(found).values()) == {"none shown"}
     assert all(d.value == 0 or np.isnan(d.value) for d in found.differences.values())
 
 
@@ -73,7 +74,7 @@ def test_a_temperature_is_seen_to_improve_calibration_alone(predictions):
     cooler = Predictions.from_logits(predictions.values / 2, predictions.labels, ids=predictions.ids)
     found = compare(predictions, cooler)
     assert words(found)["calibration"] == "better"
-    assert words(found)["accuracy"] == "no difference"
+    assert words(found)["accuracy"] == "none shown"
     assert found["calibration_part"].interval.high < 0
 
 
@@ -83,8 +84,8 @@ def test_lost_ranking_is_seen():
     hint, rest = rng.uniform(-0.2, 0.2, (2, 8000))
     correct = rng.random(8000) < 0.6 + hint + rest
     found = compare(Outcomes.from_scores(0.6 + hint + rest, correct), Outcomes.from_scores(0.6 + hint, correct))
-    assert words(found) == {"accuracy": "no difference", "calibration": "no difference", "refinement": "worse"}
-    assert str(found) == "accuracy no difference, calibration no difference, refinement worse"
+    assert words(found) == {"accuracy": "none shown", "calibration": "none shown", "refinement": "worse"}
+    assert str(found) == "accuracy none shown, calibration none shown, refinement worse"
 
 
 def test_two_classes_are_ranked_alike_at_any_temperature():
@@ -93,7 +94,7 @@ def test_two_classes_are_ranked_alike_at_any_temperature():
     labels = (rng.random(4000) < 1 / (1 + np.exp(-z))).astype(int)
     found = compare(Predictions.from_binary_logits(z, labels), Predictions.from_binary_logits(z / 3, labels))
     assert found["auroc"].p_value == 1
-    assert words(found)["refinement"] == "no difference"
+    assert words(found)["refinement"] == "none shown"
 
 
 def test_of_two_classes_the_positive_one_has_a_verdict_of_its_own():
@@ -104,7 +105,7 @@ def test_of_two_classes_the_positive_one_has_a_verdict_of_its_own():
     given, right = (Predictions.from_binary_probabilities(x, labels) for x in (p, p**1.5))
     found = words(compare(given, right))
     assert found["calibration of class 1"] == "better"
-    assert found["calibration"] == "no difference"
+    assert found["calibration"] == "none shown"
     assert list(found) == ["accuracy", "calibration", "calibration of class 1", "refinement"]
 
 
@@ -178,9 +179,7 @@ def test_debiased_square_is_unbiased():
 
 def test_a_model_and_its_copy_in_double_precision_do_not_differ():
     p = examples.load()
-    assert set(words(compare(p, Predictions.from_logits(p.values.astype(float), p.labels))).values()) == {
-        "no difference"
-    }
+    assert set(words(compare(p, Predictions.from_logits(p.values.astype(float), p.labels))).values()) == {"none shown"}
 
 
 @pytest.mark.parametrize(("n", "p_value"), [(2, 0.5), (5, 0.0625), (10, 2 / 2**10)])
@@ -188,12 +187,12 @@ def test_accuracies_are_compared_by_the_exact_test_of_mcnemar(n, p_value):
     a, b = Outcomes.from_scores([0.9] * n, [1] * n), Outcomes.from_scores([0.9] * n, [0] * n)
     found = compare(a, b)["accuracy"]
     assert found.p_value == pytest.approx(p_value)
-    assert -1 <= found.interval.low < found.interval.high < 0 or n == 2
+    assert -1 <= found.interval.low < found.interval.high <= 0 or n == 2
 
 
 def test_few_samples_do_not_decide():
     found = compare(Outcomes.from_scores([0.9], [1]), Outcomes.from_scores([0.8], [1]))
-    assert words(found) == {"accuracy": "no difference", "calibration": "cannot tell", "refinement": "cannot tell"}
+    assert words(found) == {"accuracy": "none shown", "calibration": "cannot tell", "refinement": "cannot tell"}
 
 
 def test_holm_by_hand():
@@ -207,3 +206,82 @@ def test_label_smoothing_of_the_example_calibrates_and_ranks_no_better():
     assert words(found)["calibration"] == "better"
     assert words(found)["refinement"] != "better"
     assert found["e_aurc"].interval.low > 0
+
+
+def noisy(seed: int, n: int = 400, shift: float = 0.0) -> tuple[Outcomes, Outcomes]:
+    """Two models on the same samples; the second is right less often by `shift`."""
+    rng = np.random.default_rng(seed)
+    c, d, luck = rng.uniform(0.5, 1, n), rng.uniform(0.5, 1, n), rng.random(n)
+    return Outcomes.from_scores(c, luck < c), Outcomes.from_scores(d, luck < d - shift)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.05, 0.1])
+def test_intervals_never_contradict_verdicts(shift):
+    for seed in range(15):
+        found = compare(*noisy(seed, shift=shift))
+        for verdict in found.verdicts:
+            interval = found[verdict.metric].interval
+            decided = not interval.low < 0 < interval.high
+            assert decided == (verdict.word in ("better", "worse")), (seed, verdict, interval)
+
+
+def test_where_nothing_is_shown_the_verdict_says_what_would_have_been():
+    few, many = (compare(*noisy(1, n)).verdicts[2] for n in (400, 6400))
+    assert few.word == many.word == "none shown"
+    assert few.detectable / many.detectable == pytest.approx(4, rel=0.3)
+    assert "would have been shown 4 times of 5" in few.reason
+
+
+def test_a_difference_of_the_detectable_size_is_shown_four_times_of_five():
+    """Accuracies that differ by what 400 samples of equal models said they would show."""
+    size = float(np.median([compare(*noisy(seed)).verdicts[0].detectable for seed in range(9)]))
+    words = [compare(*noisy(seed, shift=size)).verdicts[0].word for seed in range(100, 160)]
+    assert 0.68 <= np.mean([word == "worse" for word in words]) <= 0.92
+
+
+def test_models_are_equivalent_only_within_a_margin_that_the_samples_can_tell():
+    a, b = noisy(2, 6400)
+    assert words(compare(a, b, margin=0.05))["accuracy"] == "equivalent"
+    assert words(compare(a, b, margin=0.005))["accuracy"] == "none shown"
+    assert words(compare(a, b, margin={"refinement": 0.05})) == {
+        "accuracy": "none shown",
+        "calibration": "none shown",
+        "refinement": "equivalent",
+    }
+    with pytest.raises(InputError, match="margin names 'ranking'"):
+        compare(a, b, margin={"ranking": 0.1})
+
+
+def test_a_difference_of_methods_exceeds_that_of_their_runs():
+    """Two runs that differ by training: either pair of runs differs significantly, the methods do not."""
+    good, bad = noisy(3, 4000, shift=0.08)
+    assert words(compare(good, bad))["accuracy"] == "worse"
+    assert words(compare([good, bad], [bad, good]))["accuracy"] == "none shown"
+    alike = compare([good] * 3, [bad] * 3)
+    assert words(alike)["accuracy"] == "worse"
+    assert alike.runs == 3
+    with pytest.raises(InputError, match="same number of runs, got 2 and 1"):
+        compare([good, bad], [good])
+
+
+def test_the_noise_between_runs_is_added_to_that_of_the_test_set():
+    a, b = np.array([0.1, 0.3]), np.array([0.5, 0.5])
+    found = inference.of_runs(a, b, [inference.Estimate(0.4, 0.1, 50), inference.Estimate(0.2, 0.1, 50)])
+    assert found.value == pytest.approx(0.3)
+    assert found.error**2 == pytest.approx(0.02 / 2 + 0.1**2)
+
+
+def test_a_plan_meets_what_comparisons_can_show():
+    """As many samples as planned have that power: half a point needs four times as many as a point."""
+    a, b = noisy(4, 2000)
+    one, half = (plan(a, {"auroc": size}, b)[0].n for size in (0.01, 0.005))
+    assert half / one == pytest.approx(4, rel=0.01)
+    error = compare(a, b)["auroc"].estimate.error
+    assert one == pytest.approx((2.8016 * error / 0.01) ** 2 * 2000, rel=0.01)
+
+
+def test_a_plan_of_one_model():
+    o = Outcomes.from_scores(np.full(1000, 0.8), np.arange(1000) < 800)
+    assert plan(o, {"risk": 0.02})[0].n == pytest.approx((1.96 + 0.8416) ** 2 * 0.16 / 0.02**2, rel=0.01)
+    with pytest.raises(InputError, match="cannot plan for 'mce'"):
+        plan(o, {"mce": 0.01})

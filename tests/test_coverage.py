@@ -13,6 +13,7 @@ from populations import LAWS, SIZES, coverage, real_laws, too_low
 from scipy.special import expit
 
 from assay import Outcomes, audit, compare, metrics
+from assay.grouping import group_tests
 from assay.metrics import equal_mass, equal_width, inference, ranking
 
 RANKED = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc")
@@ -137,9 +138,24 @@ def test_equal_groups_are_seldom_called_worse(size, crowd, draws):
     called = 0
     for _ in range(draws):
         c = 1 - 0.6 * rng.random(5 * size) ** crowd
-        o = Outcomes.from_scores(c, rng.random(5 * size) < c, group=np.arange(5 * size) % 5)
-        called += bool(audit(o, draws=2).findings)
+        o = Outcomes.from_scores(c, rng.random(5 * size) < c)
+        rows = {str(i): np.arange(5 * size) % 5 == i for i in range(5)}
+        called += bool(group_tests(o, rows, by_label=False).findings)
     assert called <= 0.07 * draws
+
+
+@pytest.mark.parametrize(("size", "least"), [(500, 0.8), (1000, 0.95)])
+def test_one_over_confident_group_of_twenty_is_named(size, least):
+    """One of 20 groups is 10 points over-confident, all others are calibrated."""
+    rng = np.random.default_rng(13)
+    named = 0
+    rows = {str(i): np.arange(20 * size) // size == i for i in range(20)}
+    for _ in range(40):
+        c = rng.uniform(0.5, 1, 20 * size)
+        o = Outcomes.from_scores(c, rng.random(20 * size) < c - 0.1 * rows["7"])
+        findings = group_tests(o, rows, by_label=False).findings
+        named += any(f.group == "7" and f.metric == "over_confidence" for f in findings)
+    assert named >= least * 40
 
 
 def test_noise_floor_is_what_calibrated_answers_show():

@@ -791,7 +791,7 @@ def test_a_study_without_rows_opens(opened):
 
 def test_the_comparison_shows_verdicts_and_both_curves(opened):
     driver = opened("compare")
-    assert shown(driver, ".verdict") == "B against A: accuracy worse, calibration better, refinement no difference."
+    assert shown(driver, ".verdict") == "B against A: accuracy worse, calibration better, refinement none shown."
     assert len(all_texts(driver, "#overview .risk .scatterlayer .trace")) == 2
     assert len(all_texts(driver, "#differences tbody tr")) == 17
 

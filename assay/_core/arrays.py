@@ -97,7 +97,10 @@ def unique_tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
     if x is not None:
         seen, first, count = np.unique(x, return_index=True, return_counts=True)
         if len(seen) < n:
-            raise InputError(f"{name} must be unique: {seen[count.argmax()]} (row {first[count.argmax()]}) is repeated")
+            twice = f"{seen[count.argmax()]} (row {first[count.argmax()]}) is repeated"
+            raise InputError(
+                f"{name} must be unique: {twice}; what rows share, a patient or a prompt, is their cluster"
+            )
     return x
 
 

@@ -20,6 +20,7 @@ def compare_command(
     first: Path | None = None,
     second: Path | None = None,
     *,
+    margin: float | None = None,
     columns: ColumnNames = STANDARD,
     json: Path | None = None,
     html: Path | None = None,
@@ -36,6 +37,8 @@ def compare_command(
         Predictions of the model to compare with.
     second
         Predictions of the model in question.
+    margin
+        Call accuracies or AUROCs equivalent that are shown to differ by less than this; .005 is half a point.
     json
         Write all numbers to this file.
     html
@@ -54,7 +57,7 @@ def compare_command(
         loaded = {name: files.read(file, columns) for name, file in short_names((first, second)).items()}
     (a, x), (b, y) = loaded.items()
     with loops.threads(threads):
-        comparison = compare(x, y, names=(a, b))
+        comparison = compare(x, y, margin=margin, names=(a, b))
     console.print(terminal.compare_view((a, b), comparison, everything=everything))
     if json is not None:
         from assay.report.jsons import write_json

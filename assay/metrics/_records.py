@@ -197,7 +197,11 @@ _GAPS = (
         floor=rules.l2_floor,
     ),
     replace(
-        _gap(debiased_ece, "debiased ECE", "15 equal-mass bins, l2, without what noise adds (Kumar et al.)"),
+        _gap(
+            debiased_ece,
+            "debiased ECE",
+            "l2 over 15 equal-mass bins without what noise adds, at least 0 (Kumar et al.)",
+        ),
         interval=rules.l2_rule,
     ),
     _gap(ece_lb_l1, "label-binned ECE, l1", "label-binned: each confidence against its bin's accuracy, l1"),

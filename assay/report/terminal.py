@@ -70,7 +70,7 @@ def calibrators_view(
         shown = [number(key, comparison[key].b) if key in comparison.differences else "" for key in BRIEF]
         marks = {verdict.axis: _mark(verdict) for verdict in comparison.verdicts}
         table.add_row(name, *shown, *(marks[axis] for axis in ("accuracy", "calibration", "refinement")))
-    legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · no difference, ? cannot tell"
+    legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · none shown, ? cannot tell"
     parts: list[RenderableType] = [table, Text(f"Judged on {judged_on}.", "bold"), Text(legend, "dim")]
     parts += [Text(f"{name} is not for these rows: {reason}", "dim") for name, reason in refused.items()]
     if len(judged) == 1:
@@ -94,7 +94,7 @@ def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
         if key in BRIEF and COMPARED[key].axis == "refinement"
     }
     verdicts = (
-        replace(verdict, word="no difference", p_value=1.0, note=kept) if verdict.axis == "refinement" else verdict
+        replace(verdict, word="none shown", p_value=1.0, note=kept) if verdict.axis == "refinement" else verdict
         for verdict in comparison.verdicts
     )
     return replace(comparison, differences=comparison.differences | same, verdicts=tuple(verdicts))
@@ -194,11 +194,17 @@ def _findings(audit: Audit, shown: Collection[str]) -> Iterator[Text]:
     if len(shown) < len(audit.groups):
         hidden = len(audit.groups) - len(shown)
         yield Text(f"The {len(shown)} worst groups by p-value; {hidden} more are not shown, --json has all.", "bold")
-    if not audit.findings:
-        yield Text("No group is significantly worse than the rest.")
-        return
-    yield Text("Significantly worse than the rest:", "bold")
-    yield from (Text(str(finding)) for finding in audit.findings if finding.group in shown)
+    if audit.by_label:
+        yield Text("Groups are chosen by the true label, so only their accuracy is judged: group by predicted class.")
+    if audit.findings:
+        yield Text("Significantly worse than the rest:", "bold")
+        yield from (Text(str(finding)) for finding in audit.findings if finding.group in shown)
+    else:
+        yield Text("No group is shown to be worse than the rest.")
+    if audit.detectable:
+        least, most = (100 * f(audit.detectable.values()) for f in (min, max))
+        span = f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}, by group,"
+        yield Text(f"Over-confidence of {span} points beyond the rest would have been seen 4 times of 5.", "dim")
 
 
 def _verdict(verdict: Verdict) -> Text:
@@ -210,7 +216,7 @@ def _word(verdict: Verdict) -> Text:
 
 
 def _mark(verdict: Verdict) -> Text:
-    marks = {"better": "▲", "worse": "▼", "no difference": "·", "cannot tell": "?"}
+    marks = {"better": "▲", "worse": "▼", "none shown": "·", "equivalent": "=", "cannot tell": "?"}
     return Text(marks[verdict.word], COLORS.get(verdict.word, ""))
 
 

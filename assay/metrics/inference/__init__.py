@@ -1,7 +1,8 @@
 """Error bars that hold: influences, intervals, noise floors, paired tests, and the rules that tie them to metrics."""
 
 from assay.metrics.inference._binned import ece_interval, ece_l2_interval
-from assay.metrics.inference._estimate import Estimate, mean_estimate
+from assay.metrics.inference._design import Design, design, design_of, estimate
+from assay.metrics.inference._estimate import Estimate, mean_estimate, of_runs
 from assay.metrics.inference._influence import (
     Influence,
     augrc_influence,
@@ -24,12 +25,13 @@ from assay.metrics.inference._paired import (
     holm,
 )
 from assay.metrics.inference._ranked import fpr95_interval, risk_interval, share_interval
-from assay.metrics.inference._rules import Change, Withheld, change, floors, too_few
+from assay.metrics.inference._rules import Change, Withheld, change, floors, too_few, too_few_in
 
 __all__ = [
     "AccuracyChange",
     "CalibrationPart",
     "Change",
+    "Design",
     "Estimate",
     "Influence",
     "Interval",
@@ -46,9 +48,12 @@ __all__ = [
     "calibration_estimate",
     "calibration_part",
     "change",
+    "design",
+    "design_of",
     "e_aurc_influence",
     "ece_interval",
     "ece_l2_interval",
+    "estimate",
     "fisher",
     "floors",
     "fpr95_interval",
@@ -56,8 +61,10 @@ __all__ = [
     "loss_interval",
     "mean_estimate",
     "noise_floors",
+    "of_runs",
     "proportion_interval",
     "risk_interval",
     "share_interval",
     "too_few",
+    "too_few_in",
 ]

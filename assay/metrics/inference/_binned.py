@@ -99,10 +99,11 @@ def bin_noise(bins: Bins) -> Floats:
     A bin without an error is no proof that it has none: its accuracy is drawn towards its confidence by one sample, and
     its errors are as doubtful as if there had been one, or a half of all.
     """
-    n = float(bins.count.sum())
-    p = (bins.correct + bins.confidence / np.maximum(bins.count, 1)) / (bins.count + 1)
-    errors = np.maximum(bins.count * p * (1 - p), np.where(_alike(bins), np.minimum(bins.count / 4, 1), 0))
-    return np.sqrt(errors + bins.count * bins.gap**2 * (1 - bins.weight)) / n
+    m, some = bins.samples, np.maximum(bins.samples, 1)
+    claimed = bins.accuracy + bins.gap
+    p = (bins.accuracy * m + claimed) / (m + 1)
+    errors = np.maximum(m * p * (1 - p), np.where(_alike(bins), np.minimum(m / 4, 1), 0))
+    return np.asarray(np.sqrt(errors + m * bins.gap**2 * (1 - bins.weight)) / some * bins.weight)
 
 
 def _alike(bins: Bins) -> Mask:

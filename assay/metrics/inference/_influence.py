@@ -73,7 +73,8 @@ def aurc_influence(r: Ranking) -> Influence:
 
 def e_aurc_influence(r: Ranking) -> Influence:
     """That of AURC less the slope -ln(1 - r) of the optimum times the influence on the error rate r."""
-    slope, rate = -log(1 - r.n_wrong / r.n), r.n_wrong / r.n
+    rate = float(r.wrong[-1]) / r.n
+    slope = -log(1 - rate)
     optimum = Influence(r, np.full_like(r.score, -slope * rate), np.full_like(r.score, slope * (1 - rate)))
     return aurc_influence(r) - optimum
 

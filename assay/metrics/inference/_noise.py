@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay._core.arrays import Floats
-from assay.metrics._bins import edges, mass_bin
+from assay.metrics._bins import edges, mass_bin, tally
 from assay.metrics._ranking import Ranking
+from assay.metrics.inference._design import Design
+from assay.predictions import Outcomes
 
 FINE = 512  # runs of neighboring confidences that are drawn together; up to as many samples nothing is approximated
 
@@ -67,6 +69,41 @@ def noise_floors(r: Ranking, *, n_bins: int = 15, draws: int = 1000, seed: int =
         ece=_floor(np.abs(by_width[0]).sum(1) / r.n),
         ada_ece=_floor(np.abs(by_mass[0]).sum(1) / r.n),
         ece_l2_mass=_floor(np.sqrt(squares / r.n)),
+    )
+
+
+def design_floors(
+    outcomes: Outcomes, r: Ranking, design: Design, *, n_bins: int = 15, draws: int = 1000, seed: int = 0
+) -> NoiseFloors:
+    """The same of weighted or clustered samples: normal draws with the covariance that clusters give the bins.
+
+    What is drawn are the sums of each cluster with random signs and sizes, so whatever dependence they have stays; no
+    bin has less noise than its stated chances give.
+    """
+    rng, n = np.random.default_rng(seed), len(outcomes)
+    scale = np.sqrt(design.n_clusters / rng.chisquare(max(design.n_clusters - 1, 1), (draws, 1)))  # of Student's law
+    place = np.searchsorted(-r.score, -outcomes.confidence)
+    c, excess = outcomes.confidence, outcomes.confidence - outcomes.correct
+
+    def drawn(index: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        count = tally(index, design.weight, n_bins)
+        gap = tally(index, design.weight * excess, n_bins) / np.where(count > 0, count, 1)
+        residual = design.weight * (excess - gap[index])
+        sums = tally(design.cluster * n_bins + index, residual, design.n_clusters * n_bins).reshape(-1, n_bins)
+        covariance = sums.T @ sums
+        least = tally(index, design.weight**2 * c * (1 - c), n_bins)
+        covariance[np.diag_indices(n_bins)] = np.maximum(np.diag(covariance), least)
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        return scale * rng.normal(size=(draws, n_bins)) @ root.T, count
+
+    by_width = drawn(np.searchsorted(edges(n_bins)[1:-1], r.score)[place])[0]
+    by_mass, count = drawn(mass_bin(r, n_bins)[place])
+    squares = (by_mass**2 / np.where(count > 0, count, 1)).sum(1)
+    return NoiseFloors(
+        ece=_floor(np.abs(by_width).sum(1) / n),
+        ada_ece=_floor(np.abs(by_mass).sum(1) / n),
+        ece_l2_mass=_floor(np.sqrt(squares / n)),
     )
 
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from assay._core.arrays import Floats
 from assay.metrics._bins import mass_bin, tally
 from assay.metrics._ranking import Ranking
+from assay.metrics.inference._design import Design, estimate
 from assay.metrics.inference._estimate import Estimate
-from assay.metrics.inference._intervals import Interval, student
 from assay.predictions import Outcomes
 
 
@@ -25,7 +25,7 @@ from assay.predictions import Outcomes
 class AccuracyChange:
     """Difference of two accuracies on the same samples."""
 
-    interval: Interval  # of Agresti & Min (2005): half a sample added to each kind of pair
+    estimate: Estimate  # of Agresti & Min (2005): half a sample added to each kind of pair
     p_value: float  # McNemar's, exact
 
 
@@ -36,8 +36,7 @@ def accuracy_change(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Accu
     gained, lost, n = int((second & ~first).sum()), int((first & ~second).sum()), len(first) + 2
     p_value = min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))) if gained + lost else 1.0
     change = (gained - lost) / n
-    half = student(n) * sqrt(((gained + lost + 1) / n - change**2) / n)
-    return AccuracyChange(Interval(max(change - half, -1.0), min(change + half, 1.0)), p_value)
+    return AccuracyChange(Estimate(change, sqrt(((gained + lost + 1) / n - change**2) / n), n), p_value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +44,23 @@ class CalibrationPart:
     """Debiased squared l2 error over equal-mass bins, with what its variance needs."""
 
     bin: NDArray[np.int64]  # [n] of each sample
-    noise: Floats  # [n] of confidence - correct about its bin's mean
+    noise: Floats  # [n] of confidence - correct about its bin's mean, times the weight
     gap: Floats  # [b]
     weight: Floats  # [b]
+    design: Design | None = None  # of samples that are weighted or depend on each other
 
 
-def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15) -> CalibrationPart:
+def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15, design: Design | None = None) -> CalibrationPart:
     confidence, correct = outcomes.confidence, outcomes.correct
     index = mass_bin(r, n_bins)[np.searchsorted(-r.score, -confidence)]
     excess = confidence - correct
-    count = tally(index, None, n_bins)
-    gap = tally(index, excess, n_bins) / np.maximum(count, 1)
-    # Taking the bin's own mean away leaves (count - 1) / count of the variance.
-    noise = (excess - gap[index]) * np.sqrt(count / np.maximum(count - 1, 1))[index]
-    return CalibrationPart(index, noise, gap, count / len(excess))
+    own = np.ones(len(excess)) if design is None else design.weight
+    count, squares = tally(index, own, n_bins), tally(index, own**2, n_bins)
+    gap = tally(index, own * excess, n_bins) / np.where(count > 0, count, 1)
+    # Taking the bin's own mean away leaves (m - 1) / m of the variance of m samples.
+    m = count**2 / np.where(squares > 0, squares, 1)
+    noise = own * (excess - gap[index]) * np.sqrt(m / np.maximum(m - 1, 1))[index]
+    return CalibrationPart(index, noise, gap, count / len(excess), design)
 
 
 def calibration_estimate(part: CalibrationPart) -> Estimate:
@@ -88,18 +90,29 @@ def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
     linear = max(float((form * gap) @ covariance @ (form * gap)), 0.0)
     # Between bins: a sample more or less in a bin of large gap also moves the sum.
     between = np.sum([(sign * part.gap**2)[part.bin] for part, sign in parts], axis=0)
-    variance = max(4 * linear - 2 * trace, 2 * trace) + float(between.var(ddof=1 if n > 1 else 0)) / n
+    of_bins = estimate(between, parts[0][0].design).error ** 2 if n > 1 else 0.0
+    variance = max(4 * linear - 2 * trace, 2 * trace) + of_bins
     # Pure noise is a sum of squares, skewed for one model and symmetric for two; with these degrees Student's tails
     # are heavier down to one in a thousand. The more of the variance is linear, the nearer is the law to normal.
     quadratic = max(2 * trace / variance, 1e-3) if variance > 0 else 1.0
     degrees = (b / 2 if len(parts) == 1 else 2 * b) / quadratic**2
+    if parts[0][0].design is not None:
+        degrees = min(degrees, max(parts[0][0].design.n_clusters - 1, 1))
     return Estimate(float(form @ gap**2 - np.trace(qs)), sqrt(variance), degrees)
 
 
 def _products(a: CalibrationPart, b: CalibrationPart) -> Floats:
     """Sum of the products of both noises over the samples in each pair of bins, [b, b]."""
     bins = len(a.gap)
+    if a.design is not None:
+        return by_cluster(a, a.design).T @ by_cluster(b, a.design)
     return tally(a.bin * bins + b.bin, a.noise * b.noise, bins * bins).reshape(bins, bins)
+
+
+def by_cluster(part: CalibrationPart, design: Design) -> Floats:
+    """Sums of the noise over the samples of each cluster in each bin, [g, b]."""
+    bins = len(part.gap)
+    return tally(design.cluster * bins + part.bin, part.noise, design.n_clusters * bins).reshape(-1, bins)
 
 
 def fisher(wrong: int, n: int, other_wrong: int, other_n: int) -> float:

@@ -15,20 +15,23 @@ from assay.metrics.inference._intervals import Interval, luck, proportion_interv
 MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on differences can be relied on
 
 
-def share_interval(value: float, influence: Influence) -> Interval | None:
+def share_interval(
+    value: float, influence: Influence, *, effect: float = 1.0, fewest: int | None = None
+) -> Interval | None:
     """Interval for a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; None at 0 and 1.
 
     The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
     without it intervals near a perfect ranking cover the truth 80 to 90 % of the time. The end for fewer errors is
-    farther off where there are hardly enough of them.
+    farther off where there are hardly enough of them. `effect` is how many times the variance of independent samples
+    the metric has, and `fewest` the number of independent samples of the rarer kind, if those are not all samples.
     """
     if not 0 < value < 1:
         return None
     r, slope = influence.ranking, value * (1 - value)
-    fewest = min(r.n_wrong, r.n - r.n_wrong)
-    half = student(fewest - 1) * sqrt(influence.variance() + influence.unseen() / 4) / slope
+    fewest = min(r.n_wrong, r.n - r.n_wrong) if fewest is None else fewest
+    half = student(fewest - 1) * sqrt(effect * (influence.variance() + influence.unseen() / 4)) / slope
     center = log(value / (1 - value))
-    lucky = luck(fewest, MIN_ERRORS) * _by_number(influence) / slope
+    lucky = 1.5 * luck(fewest, MIN_ERRORS) * _by_number(influence) / slope
     return Interval(_expit(center - half - max(lucky, 0.0)), _expit(center + half - min(lucky, 0.0)))
 
 
@@ -68,10 +71,11 @@ def _wilson(p: Floats, n: float, z: Floats) -> tuple[Floats, Floats]:
     return np.where(p > 0, center - half, 0.0), np.where(p < 1, center + half, 1.0)
 
 
-def risk_interval(r: Ranking, coverage: float) -> Interval:
+def risk_interval(r: Ranking, coverage: float, effect: float = 1.0) -> Interval:
     """Interval for the risk at a coverage: an exact one, with fewer samples to account for the uncertain threshold.
 
-    The variance is (R (1 - R) + (R - e)^2 (1 - coverage)) / (coverage n), with e the error rate at the threshold.
+    The variance is (R (1 - R) + (R - e)^2 (1 - coverage)) / (coverage n), with e the error rate at the threshold;
+    `effect` times that where samples are weighted or depend on each other.
     """
     risk, kept = risk_at_coverage(r, coverage), coverage * r.n
     window = sqrt(r.n)
@@ -79,7 +83,7 @@ def risk_interval(r: Ranking, coverage: float) -> Interval:
     last = np.searchsorted(r.kept, min(kept + window, r.n))
     edge = float((r.wrong[last] - r.wrong[first]) / (r.kept[last] - r.kept[first]))
     own, moved = risk * (1 - risk), (risk - edge) ** 2 * (1 - coverage)
-    effective = kept * own / (own + moved) if own > 0 else kept
+    effective = (kept * own / (own + moved) if own > 0 else kept) / effect
     return proportion_interval(risk * effective, effective)
 
 

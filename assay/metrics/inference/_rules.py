@@ -6,20 +6,22 @@ A rule gives its result or says why there is none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TypeVar
 
 import numpy as np
 
 from assay._core.arrays import Floats
+from assay.metrics._bins import Bins
 from assay.metrics._ranking import Ranking
 from assay.metrics._tables import Moments, Tables
 from assay.metrics.inference._binned import ece_interval, ece_l2_interval
-from assay.metrics.inference._estimate import Estimate, mean_estimate
+from assay.metrics.inference._design import Design, design, estimate
+from assay.metrics.inference._estimate import Estimate
 from assay.metrics.inference._influence import Influence
-from assay.metrics.inference._intervals import Interval, moments_interval, moments_of, proportion_interval
-from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, noise_floors
+from assay.metrics.inference._intervals import Interval, moments_interval, moments_of, proportion_interval, student
+from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, design_floors, noise_floors
 from assay.metrics.inference._paired import (
     CalibrationPart,
     accuracy_change,
@@ -31,6 +33,8 @@ from assay.metrics.inference._ranked import MIN_ERRORS, fpr95_interval, risk_int
 
 T = TypeVar("T")
 
+UNKNOWN = "no interval of known coverage for weighted or dependent samples"
+
 
 @dataclass(frozen=True)
 class Withheld:
@@ -41,10 +45,11 @@ class Withheld:
 
 @dataclass(frozen=True)
 class Change:
-    """Interval and test of a paired difference."""
+    """Interval and test of a paired difference, and the estimate that they come from."""
 
     interval: Interval
     p_value: float
+    estimate: Estimate
 
 
 IntervalRule = Callable[[Tables], Interval | Withheld]
@@ -60,27 +65,58 @@ def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> st
     return ""
 
 
+def too_few_in(t: Tables, wrong: str = "error", right: str = "right answer") -> str:
+    """The same of tables; of dependent samples the clusters that have any are counted."""
+    d = design(t)
+    if d is None:
+        return too_few(t.ranking, wrong, right)
+    for what, rows in ((wrong, ~t.outcomes.correct), (right, t.outcomes.correct)):
+        count = d.number(rows)
+        if count < MIN_ERRORS:
+            return f"only {_count(count, 'cluster')} with any {what}, at least {MIN_ERRORS} are needed"
+    return ""
+
+
+def _fewest(t: Tables) -> int:
+    """Independent samples of the rarer kind, right or wrong."""
+    d = design(t)
+    if d is None:
+        return min(t.ranking.n_wrong, t.ranking.n - t.ranking.n_wrong)
+    return min(d.number(t.outcomes.correct), d.number(~t.outcomes.correct))
+
+
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
 def change(estimate: Estimate) -> Change:
     """The interval and the test of an estimated difference."""
-    return Change(estimate.interval(), estimate.p_value())
+    return Change(estimate.interval(), estimate.p_value(), estimate)
 
 
 # Accuracy and means
 
 
 def accuracy_rule(t: Tables) -> Interval:
-    """The exact interval."""
-    return proportion_interval(t.ranking.n - t.ranking.n_wrong, t.ranking.n)
+    """The exact interval; of weighted or clustered samples with an effective number (Korn & Graubard 1998)."""
+    d, r = design(t), t.ranking
+    if d is None:
+        return proportion_interval(r.n - r.n_wrong, r.n)
+    share = d.mean(t.outcomes.correct.astype(np.float64))
+    n = d.samples(np.ones(r.n, dtype=bool))
+    if share.error > 0:
+        n = min(share.value * (1 - share.value) / share.error**2, r.n)
+    n *= (student(r.n - 1) / student(share.degrees)) ** 2
+    return proportion_interval(min(share.value * n, n), n)
 
 
 def accuracy_paired(a: Tables, b: Tables) -> Change:
-    """McNemar's exact test."""
+    """McNemar's exact test; of weighted or clustered samples Student's."""
+    d = design(a)
+    if d is not None:
+        return change(d.mean(b.outcomes.correct.astype(np.float64) - a.outcomes.correct))
     found = accuracy_change(a.outcomes.correct, b.outcomes.correct)
-    return Change(found.interval, found.p_value)
+    return Change(found.estimate.interval(), found.p_value, found.estimate)
 
 
 def nll_rule(t: Tables) -> Interval | Withheld:
@@ -88,14 +124,21 @@ def nll_rule(t: Tables) -> Interval | Withheld:
     r = t.ranking
     if r.score[0] == 1 or r.score[-1] == 0:
         return Withheld("an answer has probability 1: one such error would make it infinite")
-    doubt = too_few(r)
+    doubt = too_few_in(t)
     if doubt:
         return Withheld(f"an unseen error can cost any amount: {doubt}")
+    d = design(t)
+    if d is not None:
+        return _mean(t, "nll", d, inf)
     return moments_interval(*_losses(t, "nll"), worst=inf, needed=MIN_ERRORS)
 
 
-def brier_rule(t: Tables) -> Interval:
-    return moments_interval(*_losses(t, "brier"), worst=2.0)
+def brier_rule(t: Tables) -> Interval | Withheld:
+    d = design(t)
+    if d is None:
+        return moments_interval(*_losses(t, "brier"), worst=2.0)
+    doubt = too_few_in(t)
+    return Withheld(doubt) if doubt else _mean(t, "brier", d, 2.0)
 
 
 def _losses(t: Tables, name: str) -> tuple[Moments, Moments]:
@@ -107,20 +150,25 @@ def _losses(t: Tables, name: str) -> tuple[Moments, Moments]:
     return moments_of(column[correct]), moments_of(column[~correct])
 
 
+def _mean(t: Tables, name: str, d: Design, most: float) -> Interval:
+    found = d.mean(getattr(t.outcomes, name)).interval()
+    return Interval(max(found.low, 0.0), min(found.high, most))
+
+
 def nll_paired(a: Tables, b: Tables) -> Change | Withheld:
-    return _mean_change(a.outcomes.nll, b.outcomes.nll)
+    return _mean_change(a.outcomes.nll, b.outcomes.nll, design(a))
 
 
 def brier_paired(a: Tables, b: Tables) -> Change | Withheld:
-    return _mean_change(a.outcomes.brier, b.outcomes.brier)
+    return _mean_change(a.outcomes.brier, b.outcomes.brier, design(a))
 
 
-def _mean_change(a: Floats | None, b: Floats | None) -> Change | Withheld:
+def _mean_change(a: Floats | None, b: Floats | None, d: Design | None) -> Change | Withheld:
     with np.errstate(invalid="ignore"):
         difference = None if a is None or b is None else b - a
     if difference is None or not np.isfinite(difference).all():
         return Withheld("a value is infinite")
-    return change(mean_estimate(difference))
+    return change(estimate(difference, d))
 
 
 # Ranking metrics
@@ -130,9 +178,16 @@ def by_influence(metric: Callable[[Tables], float], influence: Callable[[Ranking
     """On the logit scale, with the variance that the influence function gives."""
 
     def rule(t: Tables) -> Interval | Withheld:
-        doubt = too_few(t.ranking)
-        found = None if doubt else share_interval(t.once(metric), influence(t.ranking))
-        return found or Withheld(doubt or "a perfect ranking: no interval")
+        doubt = too_few_in(t)
+        if doubt:
+            return Withheld(doubt)
+        moved, d = influence(t.ranking), design(t)
+        if d is None:
+            found = share_interval(t.once(metric), moved)
+        else:
+            effect = d.variance(moved.of(t.outcomes)) / max(moved.variance(), 1e-300)
+            found = share_interval(t.once(metric), moved, effect=effect, fewest=_fewest(t))
+        return found or Withheld("a perfect ranking: no interval")
 
     return rule
 
@@ -141,23 +196,32 @@ def paired_by_influence(metric: Callable[[Tables], float], influence: Callable[[
     """The difference, with the variance of the difference of the influences sample by sample."""
 
     def rule(a: Tables, b: Tables) -> Change | Withheld:
-        doubt = too_few(a.ranking) or too_few(b.ranking)
+        doubt = too_few_in(a) or too_few_in(b)
         if doubt:
             return Withheld(doubt)
         moved = influence(b.ranking).of(b.outcomes) - influence(a.ranking).of(a.outcomes)
-        degrees = min(count for r in (a.ranking, b.ranking) for count in (r.n_wrong, r.n - r.n_wrong)) - 1
-        return change(Estimate(b.once(metric) - a.once(metric), mean_estimate(moved).error, degrees))
+        error = estimate(moved, design(a)).error
+        return change(Estimate(b.once(metric) - a.once(metric), error, min(_fewest(a), _fewest(b)) - 1))
 
     return rule
 
 
 def fpr95_rule(t: Tables) -> Interval | Withheld:
-    doubt = too_few(t.ranking)
+    doubt = too_few(t.ranking) if design(t) is None else UNKNOWN
     return Withheld(doubt) if doubt else fpr95_interval(t.ranking)
 
 
 def risk_rule(coverage: float) -> IntervalRule:
-    return lambda t: risk_interval(t.ranking, coverage)
+    def rule(t: Tables) -> Interval:
+        d = design(t)
+        if d is None:
+            return risk_interval(t.ranking, coverage)
+        wrong = 1.0 - t.outcomes.correct
+        everybody = np.ones(len(wrong), dtype=bool)
+        effect = d.effect(wrong) * len(wrong) / float(len(wrong) ** 2 / (d.weight @ d.weight))
+        return risk_interval(t.ranking, coverage, effect if wrong.any() else len(wrong) / d.samples(everybody))
+
+    return rule
 
 
 # Binned errors
@@ -169,6 +233,9 @@ def floors(t: Tables) -> NoiseFloors:
 
 
 def _floors(t: Tables) -> NoiseFloors:
+    d = design(t)
+    if d is not None:
+        return design_floors(t.outcomes, t.ranking, d, draws=t.draws, seed=t.seed)
     return noise_floors(t.ranking, draws=t.draws, seed=t.seed)
 
 
@@ -185,16 +252,26 @@ def l2_floor(t: Tables) -> NoiseFloor:
 
 
 def ece_rule(t: Tables) -> Interval:
-    return ece_interval(t.width, ece_floor(t))
+    return ece_interval(_effective(t, t.width), ece_floor(t))
 
 
 def ada_ece_rule(t: Tables) -> Interval:
-    return ece_interval(t.mass, ada_ece_floor(t))
+    return ece_interval(_effective(t, t.mass), ada_ece_floor(t))
+
+
+def _effective(t: Tables, bins: Bins) -> Bins:
+    """Bins with as many samples as are independent."""
+    d = design(t)
+    if d is None:
+        return bins
+    return replace(bins, effective=bins.samples / d.effect(t.outcomes.confidence - t.outcomes.correct))
 
 
 def l2_rule(t: Tables) -> Interval | Withheld:
-    doubt = too_few(t.ranking) or ("this interval needs the rows, not their summary" if t.summary is not None else "")
-    return Withheld(doubt) if doubt else ece_l2_interval(t.mass, l2_floor(t), calibration_estimate(_part(t)))
+    doubt = too_few_in(t) or ("this interval needs the rows, not their summary" if t.summary is not None else "")
+    if doubt:
+        return Withheld(doubt)
+    return ece_l2_interval(_effective(t, t.mass), l2_floor(t), calibration_estimate(_part(t)))
 
 
 # The calibration part of the Brier score, the one calibration error whose difference has a test of known level
@@ -206,13 +283,13 @@ def calibration_square(t: Tables) -> float:
 
 
 def calibration_paired(a: Tables, b: Tables) -> Change | Withheld:
-    doubt = too_few(a.ranking) or too_few(b.ranking)
+    doubt = too_few_in(a) or too_few_in(b)
     return Withheld(doubt) if doubt else change(calibration_difference(_part(a), _part(b)))
 
 
 def positive_paired(a: Tables, b: Tables) -> Change | Withheld:
     """The same of the probability of class 1; both have the same labels, so one of them tells whether these suffice."""
-    doubt = too_few(a.positive.ranking, "negative", "positive")
+    doubt = too_few_in(a.positive, "negative", "positive")
     return Withheld(doubt) if doubt else change(calibration_difference(_part(a.positive), _part(b.positive)))
 
 
@@ -221,7 +298,7 @@ def _part(t: Tables) -> CalibrationPart:
 
 
 def _calibration_part(t: Tables) -> CalibrationPart:
-    return calibration_part(t.outcomes, t.ranking)
+    return calibration_part(t.outcomes, t.ranking, design=design(t))
 
 
 def of_positive(rule: Callable[[Tables], T]) -> Callable[[Tables], T]:

@@ -1,0 +1,146 @@
+"""Groups of samples against the rest: which are worse, and what differences could have been seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from assay import metrics
+from assay._core.arrays import Mask
+from assay.metrics import Ranking, Tables
+from assay.metrics.inference import (
+    Estimate,
+    Interval,
+    auroc_influence,
+    calibration_estimate,
+    calibration_part,
+    design_of,
+    estimate,
+    fisher,
+    holm,
+    too_few_in,
+)
+from assay.predictions import Outcomes, Predictions
+
+LEVEL = 0.05  # chance of naming any group where none is worse
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A group that is significantly worse than all other samples together."""
+
+    group: str
+    metric: str  # accuracy, over_confidence, calibration_part or auroc
+    value: float
+    rest: float
+    p_value: float  # corrected for all groups and metrics tested (Holm)
+    interval: Interval | None = None  # of an over-confidence
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return f"{self.group}: {self.metric} {self.value:.4f}, elsewhere {self.rest:.4f} (p = {self.p_value:.2g})"
+        sign, word = (100, "over") if self.value > 0 else (-100, "under")
+        low, high = sorted((sign * self.interval.low, sign * self.interval.high))
+        by = f"{sign * self.value:.1f} points ({low:.1f} to {high:.1f}), elsewhere {sign * self.rest:.1f}"
+        return f"{self.group}: {word}-confident by {by} (p = {self.p_value:.2g})"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What the tests of all groups found."""
+
+    findings: tuple[Finding, ...]
+    worst_first: tuple[str, ...]  # names of groups, by the least p-value of a group's tests against the rest
+    detectable: dict[str, float]  # over-confidence beyond the rest that would have been seen 4 times of 5
+
+
+def group_tests(outcomes: Outcomes, rows: dict[str, Mask], *, by_label: bool) -> Groups:
+    """Each group against the rest; groups chosen by the true label are compared by accuracy alone."""
+    tests: list[Finding] = []
+    errors: dict[str, Estimate] = {}
+    for name, mask in rows.items():
+        if not mask.all():
+            tests += _against_rest(name, outcomes[mask], outcomes[~mask], errors, by_label)
+    tests.sort(key=lambda test: test.p_value)
+    corrected = holm([test.p_value for test in tests])
+    named = tuple(replace(test, p_value=p) for test, p in zip(tests, corrected, strict=True) if p < LEVEL)
+    order = tuple(dict.fromkeys([*(test.group for test in tests), *rows]))
+    strict = 1 - LEVEL / 2 / max(len(tests), 1)
+    return Groups(named, order, {name: gap.half(strict) + gap.half(0.8) for name, gap in errors.items()})
+
+
+def chosen_by_label(predictions: Predictions | Outcomes) -> bool:
+    """Whether the group is a function of the true label.
+
+    Such groups select on the outcome: answers of a calibrated model are over-confident where the label is a rare one.
+    """
+    if not isinstance(predictions, Predictions) or predictions.group is None:
+        return False
+    names, member = np.unique(predictions.group, return_inverse=True)
+    pairs = np.unique(predictions.labels * len(names) + member)
+    return len(names) > 1 and len(pairs) == len(np.unique(predictions.labels))
+
+
+def _against_rest(
+    name: str, group: Outcomes, rest: Outcomes, errors: dict[str, Estimate], by_label: bool
+) -> list[Finding]:
+    """Tests that the group's accuracy, calibration and ranking are worse."""
+    r, s = metrics.ranking(group), metrics.ranking(rest)
+    tests = [Finding(name, "accuracy", metrics.accuracy(r), metrics.accuracy(s), _less_accurate(group, rest))]
+    if by_label:
+        return tests
+    if group.is_probability and min(r.n, s.n) > 1:
+        a, b = _over_confidence(group), _over_confidence(rest)
+        errors[name] = _difference(a, b)
+        # No farther from 0 than the signed difference from that, so the two-sided p-value is an upper bound.
+        farther = replace(errors[name], value=max(abs(a.value) - abs(b.value), 0.0))
+        tests.append(Finding(name, "over_confidence", a.value, b.value, farther.p_value(), a.interval()))
+    if too_few_in(Tables(group)) or too_few_in(Tables(rest)):
+        return tests
+    if group.is_probability:
+        a, b = (calibration_estimate(calibration_part(o, t, design=design_of(o))) for o, t in ((group, r), (rest, s)))
+        tests.append(Finding(name, "calibration_part", a.value, b.value, _worse(_difference(a, b))))
+    x, y = _auroc(group, r), _auroc(rest, s)
+    return [*tests, Finding(name, "auroc", x.value, y.value, _worse(_difference(y, x)))]
+
+
+def _over_confidence(o: Outcomes) -> Estimate:
+    """Mean confidence minus accuracy, no surer than if the confidences were right: no error seen is not none."""
+    c, design = o.confidence, design_of(o)
+    found, of = estimate(c - o.correct, design), np.ones(len(o)) if design is None else design.weight
+    least = float((of**2 * c * (1 - c)).sum()) / len(o) ** 2
+    return replace(found, error=sqrt(max(found.error**2, least)))
+
+
+def _less_accurate(group: Outcomes, rest: Outcomes) -> float:
+    """One-sided p-value: Fisher's exact test, or Student's of weighted or clustered samples."""
+    if design_of(group) is None:
+        wrong, other = int((~group.correct).sum()), int((~rest.correct).sum())
+        return fisher(wrong, len(group), other, len(rest))
+    a, b = (estimate((~o.correct).astype(np.float64), design_of(o)) for o in (group, rest))
+    spread = sqrt(b.value * (1 - b.value) / max(len(group), 1))  # no error seen is not none
+    return _worse(_difference(replace(a, error=max(a.error, spread)), b))
+
+
+def _auroc(o: Outcomes, r: Ranking) -> Estimate:
+    influence, design = auroc_influence(r), design_of(o)
+    if design is None:
+        fewest, variance = min(r.n_wrong, r.n - r.n_wrong), influence.variance()
+    else:
+        fewest, variance = min(map(design.number, (o.correct, ~o.correct))), design.variance(influence.of(o))
+    return Estimate(metrics.auroc(r), sqrt(variance), fewest - 1)
+
+
+def _difference(a: Estimate, b: Estimate) -> Estimate:
+    """a - b of independent estimates, with the degrees of Welch & Satterthwaite."""
+    x, y = a.error**2, b.error**2
+    degrees = (x + y) ** 2 / (x**2 / a.degrees + y**2 / b.degrees) if x + y > 0 else a.degrees
+    return Estimate(a.value - b.value, sqrt(x + y), degrees)
+
+
+def _worse(excess: Estimate) -> float:
+    """One-sided p-value of a difference being positive."""
+    p = excess.p_value()
+    return p / 2 if excess.value > 0 else 1 - p / 2

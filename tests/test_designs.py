@@ -1,0 +1,154 @@
+"""Weighted and clustered samples: intervals cover and tests keep their level whatever clusters have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from populations import Population
+from scipy.special import expit, ndtr
+
+from assay import Outcomes, Predictions, audit, compare, metrics
+from assay._core.arrays import InputError
+from assay.grouping import group_tests
+from assay.metrics import METRICS, Tables, inference
+from assay.metrics.inference import Interval
+
+DRAWS = [40, pytest.param(600, marks=pytest.mark.long)]
+GRID = 0.5 + 0.5 * (np.arange(4000) + 0.5) / 4000
+EVERYBODY = Population(GRID, GRID - 0.05)
+
+
+def clustered(rng: np.random.Generator, n_clusters: int, size: int, gap: float = 0.05) -> Outcomes:
+    """Half of what decides confidence and correctness is common to a cluster; each by itself follows one law."""
+    cluster = np.repeat(np.arange(n_clusters), size)
+
+    def uniform() -> np.ndarray:
+        common, own = rng.normal(size=n_clusters)[cluster], rng.normal(size=len(cluster))
+        return np.asarray(ndtr(np.sqrt(0.5) * (common + own)))
+
+    c = 0.5 + 0.5 * uniform()
+    correct = uniform() < c - gap
+    brier = 2 * np.where(correct, 1 - c, c) ** 2
+    nll = -np.log(np.where(correct, c, 1 - c))
+    return Outcomes(c, correct, nll=nll, brier=brier, cluster=cluster)
+
+
+def weighted(rng: np.random.Generator, n: int, gap: float = 0.05) -> Outcomes:
+    """Sure answers are sampled less often, and weigh more: the law is that of `EVERYBODY`."""
+    chance = expit(6 * (0.7 - GRID))
+    c = rng.choice(GRID, n, p=chance / chance.sum())
+    correct = rng.random(n) < c - gap
+    brier = 2 * np.where(correct, 1 - c, c) ** 2
+    nll = -np.log(np.where(correct, c, 1 - c))
+    return Outcomes(c, correct, nll=nll, brier=brier, weights=1 / expit(6 * (0.7 - c)))
+
+
+LAWS = {
+    "100 clusters of 10": lambda rng, gap=0.05: clustered(rng, 100, 10, gap),
+    "400 clusters of 5": lambda rng, gap=0.05: clustered(rng, 400, 5, gap),
+    "weights": lambda rng, gap=0.05: weighted(rng, 1500, gap),
+    "weights and clusters": lambda rng, gap=0.05: replace(clustered(rng, 300, 5, gap), weights=np.full(1500, 2.0)),
+}
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize("name", LAWS)
+def test_intervals_cover_the_truth(name, draws):
+    rng, whole = np.random.default_rng(0), Tables(EVERYBODY.everybody())
+    truth = {key: m.of(whole) for key, m in METRICS.items() if m.interval and m.needs(whole)}
+    covered, shown = Counter(), Counter()
+    for draw in range(draws):
+        t = Tables(LAWS[name](rng), draws=200, seed=draw)
+        for key, value in truth.items():
+            interval = METRICS[key].interval(t)
+            if isinstance(interval, Interval):
+                shown[key] += 1
+                covered[key] += value in interval
+    assert set(shown) == set(truth) - {"fpr95"}
+    room = 2 if draws > 100 else 3
+    low = {key: covered[key] for key, n in shown.items() if covered[key] < 0.92 * n - room * np.sqrt(0.0736 * n)}
+    assert not low, low
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize("name", LAWS)
+def test_tests_keep_their_level(name, draws):
+    """Calibrated models, equal models and equal groups are called otherwise one time in twenty."""
+    rng = np.random.default_rng(1)
+    called = Counter()
+    for draw in range(draws):
+        o = LAWS[name](rng, 0.0)
+        floor = inference.floors(Tables(o, draws=200, seed=draw)).ece
+        called["calibrated"] += floor.p_value(metrics.ece(o)) < 0.05
+        first, second = twins(rng, o)
+        called["equal"] += any(v.word in ("better", "worse") for v in compare(first, second).verdicts)
+        halves = np.arange(len(o)) // 5 % 2 == 0
+        called["groups"] += bool(group_tests(o, {"a": halves, "b": ~halves}, by_label=False).findings)
+    for what, count in called.items():
+        assert count <= 0.055 * draws + (2 if draws > 100 else 2.5) * np.sqrt(0.052 * draws), (what, count)
+
+
+def twins(rng: np.random.Generator, o: Outcomes) -> tuple[Outcomes, Outcomes]:
+    """Two models that state half of the odds, or twice, each for one half of the clusters or rows at random."""
+    unit = np.arange(len(o)) if o.cluster is None else o.cluster
+    coin = rng.random(unit.max() + 1)[unit] < 0.5
+    odds = np.log(o.confidence / (1 - o.confidence))
+    unsure, sure = expit(odds / 2), expit(2 * odds)
+    models = (np.where(coin, unsure, sure), np.where(coin, sure, unsure))
+    first, second = (replace(o, confidence=c.clip(0, 1), nll=None, brier=None) for c in models)
+    return first, second
+
+
+def test_independent_rows_of_equal_weight_are_no_design():
+    o = Outcomes.from_scores([0.9, 0.6, 0.7], [1, 0, 1])
+    assert inference.design_of(o) is None
+
+
+def test_a_cluster_for_each_row_changes_no_variance():
+    rng = np.random.default_rng(2)
+    o = weighted(rng, 400)
+    plain = replace(o, weights=None)
+    alone = replace(plain, cluster=np.arange(400))
+    a, b = (
+        compare(plain, replace(plain, confidence=plain.confidence**2)),
+        compare(alone, replace(alone, confidence=alone.confidence**2)),
+    )
+    for key in ("brier", "auroc", "calibration_part", "aurc"):
+        assert a[key].estimate.error == pytest.approx(b[key].estimate.error, rel=0.01), key
+
+
+def test_doubled_rows_in_clusters_are_no_more_certain():
+    """Each row twice, and a cluster for each pair: the standard errors are those of the single rows."""
+    rng = np.random.default_rng(3)
+    o = weighted(rng, 500)
+    once = replace(o, cluster=np.arange(500))
+    twice = once[np.repeat(np.arange(500), 2)]
+    for key in ("accuracy", "brier", "auroc"):
+        one, two = (METRICS[key].interval(Tables(x)) for x in (once, twice))
+        assert (two.low, two.high) == pytest.approx((one.low, one.high), abs=0.002), key
+
+
+def test_samples_of_one_comparison_have_one_design():
+    a = Outcomes.from_scores([0.9, 0.6], [1, 0], weights=[1.0, 2.0])
+    with pytest.raises(
+        InputError, match="the weights of the same samples must be the same in the first and the second"
+    ):
+        compare(a, replace(a, weights=None))
+
+
+def test_an_audit_of_few_clusters_says_so():
+    rng = np.random.default_rng(4)
+    found = audit(clustered(rng, 12, 50), draws=50)
+    assert found["auroc"].note == "only 10 clusters with any error, at least 20 are needed"
+
+
+def test_a_prior_shift_reaches_the_audit():
+    rng = np.random.default_rng(5)
+    p = rng.random(2000)
+    enriched = Predictions.from_binary_probabilities(p, (rng.random(2000) < p).astype(int))
+    found = audit(enriched.with_prior([0.9, 0.1]), draws=50)
+    assert found.positive.excess > 0.1
+    assert found.positive.p_value < 0.05
