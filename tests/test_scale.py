@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import assay.examples
 from assay import Outcomes, Predictions, audit, choose_threshold, evaluate, files, metrics
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay.scale import Tally
+from assay.scale import Tally, tally
 from assay.scale._grid import CELLS, GRID, lowest
 from assay.scale._tally import DISTINCT
 
@@ -215,3 +216,54 @@ def test_one_metric_from_a_tally():
     p = many()
     assert metrics.ece(Tally.of(p)) == pytest.approx(metrics.ece(p), rel=1e-12)
     assert metrics.ece(Tally.of(p), 10) == pytest.approx(metrics.ece(p, 10), abs=1e-3)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npz", ".csv"])
+def test_shards_of_a_folder_or_a_pattern_add_up_to_the_whole(tmp_path, ending):
+    p = many(n=900).outcomes()
+    for i, rows in enumerate(np.array_split(np.arange(900), 3)):
+        files.write(p[rows], tmp_path / f"part_{i}{ending}")
+    (tmp_path / "notes.txt").write_text("no predictions")
+    for source in (tmp_path, str(tmp_path / f"part_*{ending}")):
+        assert same(tally(source), Tally.of(p))
+    with pytest.raises(InputError, match="no files of predictions"):
+        tally(str(tmp_path / "other_*"))
+
+
+def test_chunks_of_a_file_and_threads_change_nothing(tmp_path):
+    p = replace(many(n=30_000), ids=np.arange(30_000))
+    files.write(p, tmp_path / "p.parquet")
+    whole = Tally.of(p)
+    for rows, n in ((1_000, 1), (7_001, 3)):
+        chunks = files.read_chunks(tmp_path / "p.parquet", rows=rows)
+        with loops.threads(n):
+            assert same(tally(chunks), whole)
+        assert same(tally(tmp_path / "p.parquet"), whole)
+
+
+def test_a_bad_row_of_a_stream_is_named(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    confidence = np.full(3_000, 0.5)
+    confidence[2_345] = 1.5
+    pq.write_table(pa.table({"confidence": confidence, "correct": np.ones(3_000, bool)}), tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=r"p\.parquet: of the rows from 2000 on, row 345: confidence 1\.5"):
+        tally(files.read_chunks(tmp_path / "p.parquet", rows=1_000))
+
+
+def test_only_needed_columns_are_read(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    odd = pa.array([[1], None, [1, 2]])
+    pq.write_table(
+        pa.table({"confidence": [0.5, 0.6, 0.7], "correct": [1, 0, 1], "odd": odd, "ids": [1, 1, 1]}),
+        tmp_path / "p.parquet",
+    )
+    assert len(tally(tmp_path / "p.parquet")) == 3
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(InputError, match="no rows"):
+        tally(iter([]))

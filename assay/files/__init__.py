@@ -21,7 +21,7 @@ from assay._core.writing import replacing
 from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
-from assay.files._formats import READERS, WRITERS, LazyTable
+from assay.files._formats import READERS, WRITERS, LazyTable, parquet_batches
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
 from assay.files._unanswered import Unanswered, answered
@@ -132,6 +132,41 @@ def _reasons(path: Path) -> Iterator[None]:
     except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
+
+
+def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**17) -> Iterator[Predictions | Outcomes]:
+    """Read a Parquet file in chunks of at most so many rows, only the columns that are needed; other files in one.
+
+    Ids are left out: they tell rows of one file from each other, and a chunk has no use for them.
+    """
+    path = Path(file)
+    if path.suffix != ".parquet":
+        yield replace(read(path, columns), ids=None)
+        return
+    with _reasons(path):
+        batches = parquet_batches(path, None, 1)
+        used = _used(next(batches, None), columns)
+        start = 0
+        for batch in parquet_batches(path, used, rows):
+            try:
+                yield _assemble(batch, columns)
+            except InputError as problem:
+                raise InputError(f"of the rows from {start} on, {problem}") from problem
+            start += rows
+
+
+def _used(table: LazyTable | None, columns: Columns) -> list[str]:
+    """The columns that predictions are made of."""
+    if table is None:
+        raise InputError("no rows")
+    used: list[str] = []
+
+    def load(name: str) -> Array:
+        used.append(name)
+        return table[name]
+
+    _assemble(LazyTable([name for name in table if name != (columns.ids or "ids")], load), replace(columns, ids=None))
+    return list(dict.fromkeys(used))
 
 
 def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:

@@ -96,6 +96,19 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
 
+def parquet_batches(path: Path, columns: list[str] | None, rows: int) -> Iterator[LazyTable]:
+    """The file in batches of at most so many rows, by columns or all of them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=columns):
+                yield _from_arrow(pa.Table.from_batches([batch]))
+    except pa.ArrowException as problem:
+        raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
+
+
 def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
