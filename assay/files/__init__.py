@@ -176,7 +176,8 @@ def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
     for name in columns:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
-    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**columns))
+    named: dict[str, Any] = dict(columns)
+    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**named))
 
 
 def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
@@ -217,7 +218,7 @@ def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | Non
     question = columns.ids or columns.cluster
     with _reasons(path):
         table = _load(path, columns)
-        named = {"correct": columns.correct, "question": question, "group": columns.group}
+        named: dict[str, Any] = {"correct": columns.correct, "question": question, "group": columns.group}
         return list(split(table, names, model=path.stem, by=by, **named))
 
 

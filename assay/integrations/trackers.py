@@ -9,6 +9,7 @@ from typing import Any
 
 from assay._core.arrays import InputError
 from assay.auditing import Audit
+from assay.predictions import Outcomes, Predictions
 from assay.report.page import audit_page
 
 
@@ -56,7 +57,8 @@ def log_tensorboard(writer: Any, audit: Audit, *, prefix: str = "", step: int = 
 
 def write_page(audit: Audit, file: Path) -> Path:
     """The interactive page of an audit."""
-    if audit.tables is None:
+    source = None if audit.tables is None else audit.tables.source
+    if not isinstance(source, Predictions | Outcomes):
         raise InputError("this audit has no predictions any more; make it by assay.audit(predictions)")
-    audit_page({"model": audit.tables.source}, {"model": audit}, file)
+    audit_page({"model": source}, {"model": audit}, file)
     return file
