@@ -16,7 +16,6 @@ LAYERS = [
     "_core.own_code _core.text",
     "_core.plain _core.lookup _core.outputs _core.showing _core.variants _core.writing",
     "_core.manifest",
-    "_core.manifest",
     "_core.loops",
     "predictions nn.names",
     "files scores metrics",

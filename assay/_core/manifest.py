@@ -98,9 +98,9 @@ def listed(folder: Path) -> dict[str, str | None]:
 @contextmanager
 def recording(folder: Path, *names: str) -> Iterator[None]:
     """Write files of these names inside the block; their digests are listed after it, and none of theirs meanwhile."""
-    before = listed(folder)
+    before = listed(folder) if (folder / MANIFEST).is_file() else dict.fromkeys(ANY_TIME)
     forgotten = before | dict.fromkeys(names)
-    if forgotten != before:
+    if forgotten != before or not (folder / MANIFEST).is_file():
         _write(folder, forgotten)
     yield
     _write(folder, forgotten | {name: _digest(folder / name) for name in names if (folder / name).is_file()})
