@@ -14,11 +14,16 @@ from assay.metrics import METRICS, Tables, Unit, ece
 from assay.predictions import Outcomes, Predictions
 
 Split = Literal["train", "held_out", "test"]
+OPTIMAL_STEP = 0.01  # of the temperatures that wang2021 searches
+CLEAN = "clean_"  # before the figures of the training set by a pass of its own, such as clean_train_ece
 AVERAGED = "averaged_"  # before the figures of averaged weights, such as averaged_test_ece
 
 
 def optimal_ece(tables: Tables) -> float:
-    """ECE at the best temperature of .1 to 10 for these very samples (wang2021, fig 4): a bound, not a method."""
+    """ECE at the best temperature of .01 to 10 for these very samples (wang2021, fig 4): a bound, not a method.
+
+    No calibrator that chooses among these temperatures, as `temperature_ece` does, can be below it.
+    """
     from assay.calibrators import temperature_optimal_on_test
 
     assert isinstance(tables.source, Predictions), "a network gives logits"
@@ -26,7 +31,7 @@ def optimal_ece(tables: Tables) -> float:
     def loss(outcomes: Outcomes) -> float:
         return ece(outcomes)
 
-    return temperature_optimal_on_test(tables.source, loss, step=0.1).fit.after
+    return temperature_optimal_on_test(tables.source, loss, step=OPTIMAL_STEP).fit.after
 
 
 def _nll(tables: Tables) -> Floats:
@@ -99,7 +104,7 @@ FIGURES: dict[str, EpochFigure] = {
     "aurc": _metric("aurc"),
     "optimal_ece": EpochFigure("ECE at the best temperature", SHARE, optimal_ece),
 }
-CHEAP = tuple(name for name in FIGURES if name != "optimal_ece")  # that one tries a hundred temperatures
+CHEAP = tuple(name for name in FIGURES if name != "optimal_ece")  # that one tries a thousand temperatures
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,12 @@ class Record:
     gradient_norms_at
         Epochs, from 0, at which to record the norm of each training sample's gradient in the last layer.
     reliability_at
-        Epochs, from 0, at which to record the reliability of the training set in 15 bins.
+        Epochs, from 0, at which to record the reliability of the training set.
+    reliability_bins
+        Number of bins of that reliability.
+    clean_train
+        Also record figures of the training set by a pass of its own, in eval mode and without augmentation:
+        clean_train_ece and so on.
     of_average
         Where weights are averaged, as in SWA and FMFP, also record held-out and test figures of the average so far,
         with BatchNorm recomputed: averaged_test_ece and so on. It takes a pass over the training set each epoch.
@@ -135,12 +145,16 @@ class Record:
     learned_epochs: bool = True
     gradient_norms_at: tuple[int, ...] = ()
     reliability_at: tuple[int, ...] = ()
+    reliability_bins: int = 15
+    clean_train: bool = False
     of_average: bool = True
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.figures if name not in FIGURES]
         if unknown:
             raise InputError(f"unknown figure '{unknown[0]}'; there are {', '.join(FIGURES)}")
+        if self.reliability_bins < 1:
+            raise InputError(f"reliability_bins must be at least 1, got {self.reliability_bins}")
 
     def refuse_beyond(self, epochs: int) -> None:
         """Raise if an epoch to record is not one of the training."""

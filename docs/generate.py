@@ -200,7 +200,11 @@ def _entry(entry: str | dict[str, Any]) -> str:
 def _study(file: Path) -> dict[str, Any]:
     own = tomllib.loads(file.read_text())
     base = own.pop("extends", None)
-    return own if base is None else _study(file.parent / base) | own
+    if base is None:
+        return own
+    inherited = _study(file.parent / base)
+    assumed = dict.fromkeys([*inherited.get("assumed", []), *own.get("assumed", [])])
+    return inherited | own | {"assumed": list(assumed)}
 
 
 def tables_of_papers() -> str:

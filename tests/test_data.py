@@ -668,6 +668,19 @@ def test_a_tree_lists_children_before_parents_and_the_root_last():
     assert parse("(4 Great)", {}) == [(0, -1, -1, 0, 4)]
 
 
+def test_newsgroups_may_be_split_at_random(tmp_path):
+    (tmp_path / "20newsgroups").mkdir()
+    write_glove(tmp_path, 100, {"word": 1.0})
+    for split, count in (("train", 15), ("test", 10)):
+        table = {"text": [f"word {split}{i}" for i in range(count)], "label": [0, 1] * (count // 2) + [0] * (count % 2)}
+        table["label_text"] = [f"group{label}" for label in table["label"]]
+        pq.write_table(pa.table(table), tmp_path / "20newsgroups" / f"{split}-00000-of-00001.parquet")
+    found = load("newsgroups_random", folder=tmp_path, cut=Cut(held_out=2))
+    assert (len(found.train), len(found.held_out), len(found.test)) == (18, 2, 5)
+    by_date = load("newsgroups", folder=tmp_path, cut=Cut(held_out=2))
+    assert (len(by_date.train), len(by_date.held_out), len(by_date.test)) == (13, 2, 10)
+
+
 def write_sst(folder: Path, train: str) -> None:
     (folder / "sst").mkdir()
     (folder / "sst" / "train.txt").write_text(train)

@@ -187,6 +187,8 @@ def by_hand(c: list[float], right: list[bool]) -> dict[str, float]:
         "ece_lb_l1": sum(to_bin) / n,
         "ece_lb_l2": (sum(x * x for x in to_bin) / n) ** 0.5,
         "s99": len(surest) / n,
+        "ece_gamma": (sum(right) ** 2 + sum(wrong) ** 2) / (2 * n**2),
+        "overconfident_bins": overconfident_by_hand(c, right),
         "aurc": sum(expected_risk(c, wrong, k) for k in range(1, n + 1)) / n,
         "augrc": sum(wrong[i] * (sum(x < c[i] for x in c) + sum(x == c[i] for x in c) / 2) for i in range(n)) / n**2,
         "risk_at_80": expected_risk(c, wrong, -(-8 * n // 10)),
@@ -198,6 +200,7 @@ def by_hand(c: list[float], right: list[bool]) -> dict[str, float]:
         found["s99_accuracy"] = sum(surest) / len(surest)
     if hits and misses:
         found |= {
+            "ece_beta": sum((x > y) + (x == y) / 2 for x in hits for y in misses) * 2 / n**2,
             "ece_correct": 1 - sum(hits) / len(hits),
             "ece_wrong": sum(misses) / len(misses),
             "confidence_gap": sum(hits) / len(hits) - sum(misses) / len(misses),
@@ -209,6 +212,12 @@ def by_hand(c: list[float], right: list[bool]) -> dict[str, float]:
             "aupr_error": sum(sum(y <= t for y in misses) / sum(x <= t for x in c) for t in misses) / len(misses),
         }
     return found
+
+
+def overconfident_by_hand(c: list[float], right: list[bool]) -> float:
+    """Share of the filled bins, of 100, that are at most as accurate as they are confident."""
+    index = [sum(x > j / 100 for j in range(1, 100)) for x in c]
+    return sum(a <= p + 1e-12 for _, p, a in bins_by_hand(c, right, index)) / len(set(index))
 
 
 def expected_risk(c: list[float], wrong: list[bool], k: int) -> float:
@@ -233,6 +242,6 @@ def test_every_metric_is_its_definition(rows):
 
 def test_which_way_is_better():
     higher = ("accuracy", "auroc", "aupr_success", "aupr_error", "confidence_gap", "s99_accuracy")
-    neither = ("mean_confidence", "mean_entropy", "s99")
+    neither = ("mean_confidence", "mean_entropy", "s99", "ece_beta", "ece_gamma", "overconfident_bins")
     for key, metric in METRICS.items():
         assert metric.better == ("higher" if key in higher else "-" if key in neither else "lower"), key

@@ -28,7 +28,7 @@ from assay._core.arrays import InputError
 from assay.calibrators import temperature
 from assay.cli.report import Tabulation, rows_command
 from assay.cli.study import clean_command, report_command, tune_command
-from assay.metrics import evaluate
+from assay.metrics import aupr_error, e_aurc, ece, evaluate, fpr95
 from assay.nn.data import load
 from assay.nn.networks import network
 from assay.nn.training import initialized
@@ -598,8 +598,30 @@ def test_a_study_may_hold_nothing_out_and_give_values_to_networks(tmp_path):
 
 
 def test_a_score_may_be_trained(finished, tmp_path):
+    """ConfidNet estimates a probability of being right, so it has an ECE (singh2021, table 4)."""
     found = scored(finished, tmp_path, {"score": "confidnet", "epochs": 1, "fine_tuning": 1})
     assert 0 < found["confidnet,epochs=1,fine_tuning=1", "none", "auroc"] < 1
+    assert 0 < found["confidnet,epochs=1,fine_tuning=1", "none", "ece"] < 1
+
+
+def test_metrics_may_follow_the_conventions_of_a_paper(finished, tmp_path):
+    conventions = ["fpr95,nearest=True", "e_aurc,closed_form=True", "aupr_error,trapezoid=True", "ece,n_bins=25"]
+    study = small(metrics=["ece", *conventions], calibrators=["none"])
+    root = tmp_path / "runs"
+    shutil.copytree(finished, root)
+    run = expand(study)[0]
+    write_rows(study, run, root / run.folder)
+    found = {row["metric"]: row["value"] for row in read_rows(study, [root / run.folder]).to_pylist()}
+    test = files.read(root / run.folder / "test.npz").outcomes()
+    assert found == {
+        "ece": ece(test),
+        "fpr95,nearest=True": fpr95(test, nearest=True),
+        "e_aurc,closed_form=True": e_aurc(test, closed_form=True),
+        "aupr_error,trapezoid=True": aupr_error(test, trapezoid=True),
+        "ece,n_bins=25": ece(test, 25),
+    }
+    with pytest.raises(InputError, match="no hyper-parameter 'bins' of this metric; it has n_bins, norm"):
+        evaluate(test, ["ece,bins=3"])
 
 
 def test_values_are_chosen_in_turn_and_kept(tmp_path):
@@ -760,13 +782,19 @@ def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
 
 def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch):
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path))
-    assert list(try_out(small(recipes=["cross_entropy", "fmfp", "crl", "cs_kd"]))) == []
+    whole = try_out(small(recipes=["cross_entropy", "fmfp", "crl", "cs_kd"], networks=["mlp", "mlp,width=8"]))
+    assert whole.problems == ()
+    assert sum(cost.runs for cost in whole.costs) == 4 * 2 * 2
+    assert all(cost.seconds > 0 for cost in whole.costs)
+    weights, predicted = 8 * 64 + 8 + 8 * 8 + 8 + 8 * 10 + 10, (100 + 359) * 10
+    assert min(cost.disk for cost in whole.costs) == 4 * (3 * weights + predicted)
     words = {"recipe": "focal", "gamma": "three"}
-    missing, wrong, again = try_out(small(data=["cifar10", "digits"], networks=["resnet8"], recipes=["mixup", words]))
+    tried = try_out(small(data=["cifar10", "digits"], networks=["resnet8"], recipes=["mixup", words]))
+    missing, wrong, again = tried.problems
     assert "cifar10" in missing  # and yet steps are made, on images of its shape
     assert "focal,gamma=three on cifar10" in wrong
     assert "focal,gamma=three on digits" in again
-    assert any("tree_lstm" in problem for problem in try_out(small(data=["cifar10"], networks=["tree_lstm"])))
+    assert any("tree_lstm" in problem for problem in try_out(small(data=["cifar10"], networks=["tree_lstm"])).problems)
 
 
 def test_a_report_is_written_in_every_form(finished, tmp_path):

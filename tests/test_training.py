@@ -26,8 +26,9 @@ from torch.optim import SGD, Optimizer
 
 from assay import evaluate, files
 from assay._core.arrays import InputError
-from assay.calibrators import temperature_optimal_on_test
-from assay.metrics import ece
+from assay.calibrators import temperature_by_ece, temperature_optimal_on_test
+from assay.maps import apply
+from assay.metrics import Tables, ece
 from assay.nn.data import Cut, Facts, Splits, crop_and_flip, load, noise_images, samples, shuffled_batches
 from assay.nn.losses import cross_entropy, focal
 from assay.nn.networks import NETWORKS, mlp, resnet8
@@ -323,6 +324,22 @@ def test_the_average_is_that_of_the_weights_after_epochs(
         w.data.copy_(m)
     recompute_batch_norm(by_hand, [b.x for b in shuffled_batches(digits.train, 200, torch.Generator())])
     assert torch.allclose(found[2].running_mean, by_hand[2].running_mean, atol=1e-5)
+
+
+def test_a_clean_pass_over_the_training_set_may_be_recorded_and_reliability_in_any_bins(digits: Splits):
+    record = Record(("nll",), ("train",), reliability_at=(2,), reliability_bins=25, clean_train=True)
+    trained = train(dropping(), digits, PLAIN, record=record)
+    clean = evaluate(predict(trained.network, digits.train), ["nll"])["nll"]
+    assert trained.history.epochs[-1]["clean_train_nll"] == pytest.approx(clean, abs=1e-9)
+    assert trained.history.epochs[-1]["train_nll"] != pytest.approx(clean, rel=1e-3)
+    assert len(trained.history.reliability[2].count) == 25
+
+
+def test_the_optimal_ece_is_below_every_tuned_one(digits: Splits):
+    """wang2021, fig 4: it searches the pool that the calibrator chooses from, on the samples themselves."""
+    trained = train(dropping(), digits, PLAIN, record=NOTHING)
+    tuned = apply(temperature_by_ece(trained.held_out, step=0.01), trained.test)
+    assert FIGURES["optimal_ece"](Tables(trained.test)) <= evaluate(tuned, ["ece"])["ece"]
 
 
 def test_a_start_is_the_checkpoint_of_another_recipe(digits: Splits):
@@ -710,7 +727,7 @@ def test_history_of_held_out_and_test_samples_is_that_of_the_predictions(digits:
             assert row[f"{split}_entropy_{kind}"] == pytest.approx(outcomes.entropy[rows].mean().item())
         true = np.take_along_axis(predictions.probabilities.astype(float), predictions.labels[:, None], 1)
         assert row[f"{split}_true_class"] == pytest.approx(true.mean().item())
-        fit = temperature_optimal_on_test(predictions, ece, step=0.1).fit
+        fit = temperature_optimal_on_test(predictions, ece, step=0.01).fit
         assert row[f"{split}_optimal_ece"] == fit.after <= row[f"{split}_ece"]
     assert row["weight_norm"] == pytest.approx(last_linear(trained.network, digits.train).weight.norm().item())
 

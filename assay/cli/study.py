@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from rich.box import SIMPLE_HEAD
@@ -20,6 +20,7 @@ from assay._core.writing import not_over, replacing
 from assay.cli.consent import agreed
 from assay.cli.progress import watched
 from assay.cli.report import RUNS, report_command, rows_command, study_tables, study_view
+from assay.nn.names import Precision
 from assay.report.quantities import heading, quantity
 from assay.study import (
     DONE,
@@ -36,6 +37,9 @@ from assay.study import (
     tuned_study,
     why,
 )
+
+if TYPE_CHECKING:
+    from assay.study import Cost
 
 study_app = App(name="study", help="Run a study of many trainings, and report its results.", help_format="plaintext")
 study_app.command(rows_command, name="rows")
@@ -60,6 +64,10 @@ class Where:
         Threads of each run; by default runs share the machine's. A run repeats exactly only on the same number.
     device
         cpu, cuda, mps or auto.
+    precision
+        Precision of weights and arithmetic.
+    readers
+        Processes of each run that read images from disk.
     gpus
         GPUs of each run, possibly a fraction; for Ray.
     address
@@ -73,6 +81,8 @@ class Where:
     workers: int = 1
     threads: int | None = None
     device: str = "auto"
+    precision: Precision = "32-true"
+    readers: int = 0
     gpus: float = 0
     address: str | None = None
     allow_code: Annotated[bool, Parameter(negative="")] = False
@@ -89,7 +99,8 @@ class Where:
 
         if self.workers < 1:
             raise InputError(f"--workers must be at least 1, got {self.workers}")
-        common: dict[str, Any] = {"workers": self.workers, "threads": self.threads, "hardware": Hardware(self.device)}
+        hardware = Hardware(self.device, self.precision, self.readers)
+        common: dict[str, Any] = {"workers": self.workers, "threads": self.threads, "hardware": hardware}
         common |= {"allow_code": self.allow_code}
         if self.engine == "local":
             if self.gpus or self.address:
@@ -234,16 +245,18 @@ def check_command(file: Path) -> int:
 
     study = read_study(file)
     with Console(stderr=True).status("a step of each recipe"):
-        problems = list(try_out(study))
-    for problem in problems:
+        tried = try_out(study)
+    for problem in tried.problems:
         Console().print(problem, style="red", markup=False)
-    verdict = "something is missing" if problems else "all can run"
+    verdict = "something is missing" if tried.problems else "all can run"
     Console().print(f"{file}: {len(expand(study))} runs, {verdict}", markup=False)
+    if tried.costs:
+        Console().print(f"  here, on one thread: {_costs(tried.costs)}", markup=False)
     for name in own_code(study):
         Console().print(f"  not tried: {name}, your own code", style="dim", markup=False)
     for value in study.assumed:
         Console().print(f"  assumed: {value}", style="dim", markup=False)
-    return 2 if problems else 0
+    return 2 if tried.problems else 0
 
 
 @study_app.command(name="clean")
@@ -280,6 +293,15 @@ def clean_command(
         Console().print(f"{len(trained)} were trained and are kept; their failure is forgotten")
     elif shared:
         Console().print(f"{shared} of them were runs of other studies too", style="yellow")
+
+
+def _costs(costs: Sequence[Cost]) -> str:
+    """All runs one after the other, as the trial steps suggest."""
+    hours = sum(cost.runs * cost.seconds for cost in costs) / 3600
+    long = f"{hours:.0f} hours" if hours < 72 else f"{hours / 24:,.0f} days"
+    time = f"{60 * hours:.0f} minutes" if hours < 2 else long
+    disk, memory = sum(cost.runs * cost.disk for cost in costs), max(cost.memory for cost in costs)
+    return f"about {time}, {disk / 1e9:.2g} GB on disk, and at least {memory / 1e9:.2g} GB of memory for a run"
 
 
 def _needs_training() -> None:

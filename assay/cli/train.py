@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -14,6 +14,7 @@ from assay import evaluate
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay.epochs import Record
+from assay.nn.names import Precision
 from assay.predictions import Predictions
 
 SHOWN = ("accuracy", "ece", "auroc", "aurc")
@@ -35,7 +36,7 @@ def train_command(
     start: Path | None = None,
     record: Annotated[Record, Parameter(name="*", consume_multiple=True, negative_iterable="")] = Record(),  # noqa: B008 (frozen)
     device: str = "auto",
-    precision: Literal["32-true", "bf16-mixed", "64-true"] = "32-true",
+    precision: Precision = "32-true",
     workers: int = 0,
     threads: int | None = None,
 ) -> None:

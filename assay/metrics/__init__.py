@@ -52,7 +52,7 @@ from assay.metrics._proper import (
     nll_refinement,
 )
 from assay.metrics._ranking import Ranking
-from assay.metrics._records import COMPARED, METRICS, Metric, Unit, evaluate
+from assay.metrics._records import COMPARED, METRICS, Metric, Unit, evaluate, known_metric, metric
 from assay.metrics._split import (
     EceTerms,
     confidence_gap,
@@ -128,9 +128,11 @@ __all__ = [
     "evaluate",
     "fpr95",
     "isotonic",
+    "known_metric",
     "mce",
     "mean_confidence",
     "mean_entropy",
+    "metric",
     "mmce",
     "nll",
     "nll_calibration",

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
+from typing import Any
 
 from assay._core.arrays import InputError
-from assay._core.lookup import lookup
+from assay._core.lookup import check_values, lookup
+from assay._core.variants import parse_variant
 from assay.metrics._by_class import ada_ece_positive, classwise_ece, ece_positive, tace
 from assay.metrics._calibration import (
     ada_ece,
@@ -39,7 +43,16 @@ from assay.metrics._kernel import mmce, smooth_ece
 from assay.metrics._means import accuracy, brier, mean_confidence, mean_entropy, nll
 from assay.metrics._proper import brier_calibration, brier_refinement, nll_calibration, nll_refinement
 from assay.metrics._ranking import Ranking
-from assay.metrics._split import confidence_gap, ece_correct, ece_wrong, s99, s99_accuracy
+from assay.metrics._split import (
+    confidence_gap,
+    ece_beta,
+    ece_correct,
+    ece_gamma,
+    ece_wrong,
+    overconfident_bins,
+    s99,
+    s99_accuracy,
+)
 from assay.metrics._sweep import sweep_ece
 from assay.metrics._tables import Measurable, Tables, tables
 from assay.metrics.inference import (
@@ -285,6 +298,9 @@ _DESCRIPTIONS = (
     _says(mean_confidence, "mean confidence", "mean confidence; above accuracy means over-confident"),
     _says(mean_entropy, "mean entropy", "mean entropy of the probabilities, in nats", _entropy, unit=PLAIN),
     _says(s99, "|S99|", "share of samples with confidence at least .99"),
+    _says(ece_beta, "ECE term beta", "AUROC times twice the shares of right and wrong answers (singh2021, eq 9)", _any),
+    _says(ece_gamma, "ECE term gamma", "half the squared shares of right and of wrong answers (singh2021, eq 9)", _any),
+    _says(overconfident_bins, "over-confident bins", "share of filled bins, of 100, no more accurate than confident"),
     replace(_says(s99_accuracy, "accuracy of S99", "accuracy of those samples"), better="higher"),
 )
 _HEADLINE = (
@@ -328,6 +344,32 @@ COMPARED: dict[str, Metric] = METRICS | _by_key(*_COMPARED_ONLY)
 """The same and what only a comparison gives: calibration errors whose difference has a test of known level."""
 
 
+def metric(name: str) -> Metric:
+    """The record of a metric, by its key or with values of its own, such as ece,n_bins=25 or fpr95,nearest=True.
+
+    Intervals and tests belong to the default values alone.
+
+    >>> metric("e_aurc,closed_form=True").title
+    'E-AURC (closed_form=True)'
+    """
+    variant = parse_variant(name)
+    record = lookup("metric", variant.name, METRICS)
+    if not variant.values:
+        return record
+    check_values("metric", list(signature(record.of).parameters)[1:], variant.values)
+    values: dict[str, Any] = dict(variant.values)
+    shown = str(variant).partition(",")[2]
+    of = partial(record.of, **values)
+    return replace(
+        record, key=str(variant), title=f"{record.title} ({shown})", of=of, interval=None, floor=None, paired=None
+    )
+
+
+def known_metric(name: str) -> Metric | None:
+    """The same; None if there is no metric of that name, as for a temperature."""
+    return metric(name) if name.partition(",")[0] in METRICS else None
+
+
 def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict[str, float]:
     """Compute every metric that the input allows, or only those in `keys`.
 
@@ -341,11 +383,12 @@ def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict
     """
     if keys is None:
         t = tables(predictions)
-        return {key: t.once(metric.of) for key, metric in METRICS.items() if metric.needs(t)}
-    asked = [lookup("metric", key, METRICS) for key in keys]
-    classwise = any(metric.needs is _all_classes for metric in asked)
+        return {key: t.once(each.of) for key, each in METRICS.items() if each.needs(t)}
+    wanted = list(keys)
+    asked = [metric(key) for key in wanted]
+    classwise = any(each.needs is _all_classes for each in asked)
     t = predictions if isinstance(predictions, Tables) else Tables(predictions, classwise)
-    for metric in asked:
-        if not metric.needs(t):
-            raise InputError(f"these predictions do not give '{metric.key}': {metric.line}")
-    return {metric.key: t.once(metric.of) for metric in asked}
+    for each in asked:
+        if not each.needs(t):
+            raise InputError(f"these predictions do not give '{each.key}': {each.line}")
+    return {key: t.once(each.of) for key, each in zip(wanted, asked, strict=True)}

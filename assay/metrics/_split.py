@@ -8,7 +8,7 @@ from assay.metrics._calibration import ece
 from assay.metrics._failure import auroc
 from assay.metrics._means import mean_confidence
 from assay.metrics._ranking import Ranking, ratio
-from assay.metrics._tables import Rankable, ranking
+from assay.metrics._tables import Binnable, Rankable, equal_width, ranking
 
 
 def ece_correct(x: Rankable) -> float:
@@ -60,10 +60,31 @@ class EceTerms:
     residual: float  # ece - (mean confidence - beta - gamma)
 
 
+def ece_beta(x: Rankable) -> float:
+    """AUROC 2 P N / n^2 with P right and N wrong answers, a term of singh2021 eq 9; see `ece_terms`."""
+    r = ranking(x)
+    return auroc(r) * 2 * float(r.right[-1] * r.wrong[-1]) / r.n**2
+
+
+def ece_gamma(x: Rankable) -> float:
+    """(P^2 + N^2) / (2 n^2), the other term."""
+    r = ranking(x)
+    return float(r.right[-1] ** 2 + r.wrong[-1] ** 2) / (2 * r.n**2)
+
+
+def overconfident_bins(x: Binnable, n_bins: int = 100) -> float:
+    """Share of the filled bins whose accuracy is at most their mean confidence: what singh2021 eq 9 assumes of all.
+
+    The paper counts 80 and 95 of 100 bins, on ImageNet and CIFAR-100.
+    """
+    bins = equal_width(x, n_bins)
+    filled = bins.count > 0
+    return float((bins.gap[filled] >= 0).mean())
+
+
 def ece_terms(x: Rankable, n_bins: int = 15) -> EceTerms:
     """The terms of singh2021 eq 9 and what they leave unexplained; nan without both right and wrong answers."""
     r = ranking(x)
-    right, wrong = r.right[-1] / r.n, r.wrong[-1] / r.n
-    beta, gamma = auroc(r) * 2 * right * wrong, (right**2 + wrong**2) / 2
+    beta, gamma = ece_beta(r), ece_gamma(r)
     c, e = mean_confidence(r), ece(r, n_bins)
     return EceTerms(c, beta, gamma, e, e - (c - beta - gamma))

@@ -60,7 +60,7 @@ class ConfidNet(nn.Module):
 
     @torch.no_grad()
     def score(self, predictions: Predictions) -> Floats:
-        """The confidence [n], an estimate of the probability of the true class; it only ranks."""
+        """The confidence [n], an estimate of the probability of the true class and so of being right."""
         if predictions.features is None:
             raise InputError("ConfidNet needs the features of its own `predictions`")
         features = torch.tensor(predictions.features).to(next(self.head.parameters()))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+Precision = Literal["32-true", "bf16-mixed", "64-true"]
+"""Precisions of weights and arithmetic in training."""
 LISTS = ("gammas", "starts", "cuts")
 """Hyper-parameters of recipes whose value is a list."""
 
@@ -37,6 +41,7 @@ ABOUT: dict[str, str] = {
     "entropy": "cross-entropy less the entropy of the answer",
     "l1": "cross-entropy and the L1 norm of the logits",
     "brier": "the Brier loss: squared error of the probabilities",
+    "mse": "the Brier loss divided by the number of classes",
     **{
         primary + name: f"{secondary} and {of_primary}"
         for primary, of_primary in PRIMARIES.items()

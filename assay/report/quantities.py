@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from assay.epochs import FIGURES
-from assay.metrics import COMPARED, METRICS, Unit
+from assay.metrics import COMPARED, METRICS, Unit, known_metric
 from assay.metrics.inference import Interval
 
 SHOWN_AXES = ("calibration", "refinement", "scoring", "description")  # in the order in which tables show them
@@ -37,7 +37,7 @@ NO_METRICS: dict[str, Quantity] = {
 
 def quantity(key: str) -> Quantity:
     """The quantity with that key; an unknown key is its own title, without a unit."""
-    record = COMPARED.get(key) or FIGURES.get(key)
+    record = COMPARED.get(key) or FIGURES.get(key) or known_metric(key)
     if record is not None:
         return Quantity(record.title, record.unit, record.better)
     return NO_METRICS.get(key) or Quantity(key.replace("_", " "), Unit(1, "", 4))

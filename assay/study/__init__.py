@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay._core.variants import Variant, parse_variant
 from assay.study._consent import own_code
-from assay.study._corrections import FITTED, FIXED, ON_TEST, UNCHANGED
+from assay.study._corrections import FITTED, FIXED, ON_TEST, UNCHANGED, correction
 from assay.study._engine import DONE, Progress, failure, state, why
 from assay.study._published import Beside, no_figure, published_beside
 from assay.study._rows import has_rows, joined, read_rows, row_table, rows_file, value_column, write_rows
@@ -19,7 +19,8 @@ from assay.study._table import Error, StudyCell, StudyLine, StudyTable, better, 
 from assay.study._tuning import Trial, Tuned, tune, tuned_study
 
 if TYPE_CHECKING:
-    from assay.study._checking import check, try_out
+    from assay.study._checking import Attempt, check, try_out
+    from assay.study._costs import Cost
     from assay.study._execute import execute
     from assay.study._local import run_local
     from assay.study._ray import Cluster, run_ray
@@ -33,8 +34,10 @@ __all__ = [
     "TEMPERATURE",
     "UNCHANGED",
     "USUAL_SCORE",
+    "Attempt",
     "Beside",
     "Cluster",
+    "Cost",
     "Error",
     "Progress",
     "Run",
@@ -49,6 +52,7 @@ __all__ = [
     "better",
     "check",
     "cohens_d",
+    "correction",
     "execute",
     "expand",
     "failure",
@@ -81,6 +85,8 @@ __all__ = [
     "write_rows",
 ]
 _TRAINING = {
+    "Attempt": "_checking",
+    "Cost": "_costs",
     "check": "_checking",
     "try_out": "_checking",
     "execute": "_execute",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from torch import nn
+
 from assay._core.arrays import InputError
 from assay._core.own_code import is_own
+from assay._core.variants import parse_variant
 from assay.epochs import NOTHING
 from assay.metrics import evaluate
 from assay.nn.data import Cut, Splits, load, loader, noise_images
@@ -19,17 +23,18 @@ from assay.nn.training import Hardware, described_splits, fitting, initialized, 
 from assay.predictions import Outcomes
 from assay.study._consent import refuse_own_code
 from assay.study._corrections import FITTED, UNCHANGED
+from assay.study._costs import Cost, Sizes, cost
 from assay.study._run import Run, expand
-from assay.study._scores import LEARNED
+from assay.study._scores import LEARNED, PROBABILITIES
 from assay.study._study import TEMPERATURE, USUAL_SCORE, Study, reference_method
 
 TRIAL_SAMPLES = 8  # samples of a trial step
-SHAPES = {  # classes, side of the images
-    "cifar10": (10, 32),
-    "cifar100": (100, 32),
-    "svhn": (10, 32),
-    "tiny_imagenet": (200, 64),
-    "imagenet": (1000, 224),
+SHAPES = {  # classes, side of the images, training and test images
+    "cifar10": (10, 32, 50_000, 10_000),
+    "cifar100": (100, 32, 50_000, 10_000),
+    "svhn": (10, 32, 73_257, 26_032),
+    "tiny_imagenet": (200, 64, 100_000, 10_000),
+    "imagenet": (1000, 224, 1_281_167, 50_000),
 }
 
 SHIFT_FOLDERS = {  # folders of shifted test sets
@@ -37,6 +42,7 @@ SHIFT_FOLDERS = {  # folders of shifted test sets
     "cifar10_1": "CIFAR-10.1",
     "cifar10_2": "CIFAR-10.2",
     "cifar100_c": "CIFAR-100-C",
+    "imagenet_c": "ImageNet-C",
     "imagenet_v2": "imagenetv2-<form>-format-val",
 }
 
@@ -71,12 +77,28 @@ def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
             raise InputError(f"{folder} was trained on other samples than {data} has now; name another folder by --out")
 
 
-def try_out(study: Study) -> Iterator[str]:
-    """Everything that is wrong with the study, found by one step of each recipe on each of its data sets.
+@dataclass(frozen=True)
+class Attempt:
+    """Everything that is wrong with a study, and what the runs that could make a step would cost here."""
+
+    problems: tuple[str, ...]
+    costs: tuple[Cost, ...]
+
+
+def try_out(study: Study) -> Attempt:
+    """Try a step of each recipe with each network on each data set.
 
     If an image set is missing, the step is made on noise of its shape. Own code of the study is left out: it is not
     called to try a study.
     """
+    found = list(_tried(study))
+    return Attempt(
+        tuple(each for each in found if isinstance(each, str)),
+        tuple(each for each in found if isinstance(each, Cost)),
+    )
+
+
+def _tried(study: Study) -> Iterator[str | Cost]:
     runs = [run for run in _buildable(study) if not is_own(run.data)]
     networks = [str(variant) for variant in study.networks_in_full if not is_own(variant.name)]
     for data, cut in _cuts(runs):
@@ -86,19 +108,28 @@ def try_out(study: Study) -> Iterator[str]:
             yield str(problem)
             if data not in SHAPES:
                 continue
-            splits = noise_images(*SHAPES[data], n=10 * TRIAL_SAMPLES)
+            classes, side, n_train, n_test = SHAPES[data]
+            splits = noise_images(classes, side, n=10 * TRIAL_SAMPLES)
+            held_out = n_train // 10 if cut.held_out is None else cut.held_out
+            train_on = n_train - held_out if cut.n_train is None else cut.n_train
+            sizes = Sizes(train_on, held_out, n_test, classes, (3, side, side))
         else:
+            sizes = Sizes.of(splits)
             yield from _wrong(partial(_check_sizes, study, data, splits))
         unfit = list(_wrong(partial(_check_fit, networks, data, splits)))
         if unfit:
             yield from unfit
             continue
         here = [run for run in reversed(runs) if run.data == data and run.network in networks]
-        for run in {run.method: run for run in here}.values():
+        here = [run for run in here if Cut(run.held_out, run.n_train) == cut]
+        for run in {(run.network, run.method): run for run in here}.values():
+            same = sum((each.network, each.method) == (run.network, run.method) for each in here)
             try:
-                _step(run, splits)
+                made, seconds = _step(run, splits)
+                shifts = len(study.shifts)
+                yield cost(run, made, sizes, runs=same, shifts=shifts, seconds_a_sample=seconds)
             except (InputError, RuntimeError, ValueError, TypeError) as problem:
-                yield f"{run.method} on {data}: {problem}"
+                yield f"{run.method} with {run.network} on {data}: {problem}"
 
 
 def _wrong(checked: Callable[[], None]) -> Iterator[str]:
@@ -141,10 +172,14 @@ def _refuse_unmeasured(study: Study) -> None:
     if learned and UNCHANGED not in calibrators:
         raise InputError(f'{learned[0]} is the same whatever the calibrator; name "{UNCHANGED}" among the calibrators')
     of_any_score = evaluate(Outcomes.from_scores([0.0, 1.0], [False, True], is_probability=False))
-    if USUAL_SCORE not in names and not set(study.metrics) & set(of_any_score):
+    if not {USUAL_SCORE, *PROBABILITIES} & {*names} and not _names(study.metrics) & set(of_any_score):
         raise InputError(f"{', '.join(names)} only rank, and none of {', '.join(study.metrics)} is of a ranking")
     if study.metrics == [TEMPERATURE] and not any(TEMPERATURE in name for name in calibrators):
         raise InputError(f"none of {', '.join(calibrators)} has a temperature")
+
+
+def _names(metrics: list[str]) -> set[str]:
+    return {parse_variant(metric).name for metric in metrics}
 
 
 def _cuts(runs: list[Run]) -> list[tuple[str, Cut]]:
@@ -173,10 +208,15 @@ def _check_fit(networks: list[str], data: str, splits: Splits) -> None:
         fitting(name, splits.train, data, seed=0)
 
 
-def _step(run: Run, splits: Splits) -> None:
-    """Train on a few samples for two epochs of one step: some recipes start with an epoch of another."""
+def _step(run: Run, splits: Splits) -> tuple[nn.Module, float]:
+    """Train on a few samples for two epochs of one step: some recipes start with an epoch of another.
+
+    Returns the network, and the seconds that a sample took in an epoch.
+    """
     train_few, held_out, test = (s.first(TRIAL_SAMPLES) for s in (splits.train, splits.held_out, splits.test))
     few = Splits(train_few, held_out, test)
     made = initialized(network(run.network), few.train, seed=run.seed)
     short = replace(run.built_recipe(), epochs=2, batch_size=TRIAL_SAMPLES)
+    begun = time.perf_counter()
     train(made, few, short, seed=run.seed, record=NOTHING, hardware=Hardware("cpu"))
+    return made, (time.perf_counter() - begun) / (2 * len(few.train))

@@ -19,7 +19,7 @@ from assay.predictions import Outcomes, Predictions
 UNCHANGED = "none"
 
 
-def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float = 0.1, highest: float = 10.0) -> Map:
+def optimal_temperature(test: Predictions, *, metric: str = "ece", step: float = 0.01, highest: float = 10.0) -> Map:
     """The best temperature for the very samples it is judged on, by any metric: a bound, not a method."""
     sign = {"higher": -1.0, "lower": 1.0}[lookup("metric", metric, METRICS).better]
 

@@ -39,7 +39,7 @@ def published_beside(study: Study) -> Beside:
         data, network, score, shift = (study.stands_for.get(name, name) for name in ours)
         named = methods[method]
         theirs = _their_name(study, study.at(point["data"], point["network"], named), named)
-        return by_name.get((data, network, theirs, calibrators[calibrator], score, shift, metric))
+        return by_name.get((data, network, theirs, calibrators[calibrator], score, shift, parse_variant(metric).name))
 
     return beside
 

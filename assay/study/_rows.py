@@ -16,12 +16,12 @@ from assay._core.manifest import intact, recording
 from assay._core.variants import Value, Variant, written
 from assay._core.writing import replacing
 from assay.maps import Temperature, apply
-from assay.metrics import evaluate
+from assay.metrics import known_metric, tables
 from assay.predictions import Outcomes, Predictions
 from assay.scores import SCORES, outcomes_by
 from assay.study._corrections import correction
 from assay.study._run import Run
-from assay.study._scores import LEARNED, read_score
+from assay.study._scores import LEARNED, PROBABILITIES, read_score
 from assay.study._shifts import Measured, corruption_and_severity, with_means
 from assay.study._study import TEMPERATURE, USUAL_SCORE, Study
 
@@ -209,12 +209,13 @@ def _measured(
     after: Predictions | Outcomes, score: Variant, column: Floats | None, wanted: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
     if column is not None:
-        after = Outcomes.from_scores(column, after.outcomes().correct, is_probability=False)
+        after = Outcomes.from_scores(column, after.outcomes().correct, is_probability=score.name in PROBABILITIES)
     elif score.name != USUAL_SCORE:
         if isinstance(after, Outcomes):
             return  # a map of the confidence gives no other score
         after = outcomes_by(SCORES[score.name], after)
-    values = evaluate(after)
-    for metric in wanted:
-        if metric in values:
-            yield metric, values[metric]
+    found = tables(after)
+    for key in wanted:
+        record = known_metric(key)
+        if record is not None and record.needs(found):
+            yield key, found.once(record.of)

@@ -26,30 +26,47 @@ if TYPE_CHECKING:
 
 
 def by_trust(
-    network: Network, splits: Splits, seed: int, hardware: Hardware, *, alpha: float = 0.0, k: int = 10
+    network: Network,
+    splits: Splits,
+    seed: int,
+    hardware: Hardware,
+    *,
+    alpha: float = 0.0,
+    k: int = 10,
+    neighbor: int = 1,
 ) -> Scorer:
     """TrustScore from the features of the training samples; nothing about it is random."""
     from assay.nn.training import predict
 
     train = predict(network, splits.train, features=True)
     assert train.features is not None, "asked for"
-    score = trust_score(train.features, train.labels, n_classes=train.n_classes, alpha=alpha, k=k)
+    score = trust_score(train.features, train.labels, n_classes=train.n_classes, alpha=alpha, k=k, neighbor=neighbor)
     return lambda samples: score(predict(network, samples, features=True))
 
 
 def by_confidnet(
-    network: Network, splits: Splits, seed: int, hardware: Hardware, *, epochs: int = 500, fine_tuning: int = 500
+    network: Network,
+    splits: Splits,
+    seed: int,
+    hardware: Hardware,
+    *,
+    epochs: int = 500,
+    fine_tuning: int = 500,
+    lr: float = 1e-4,
+    fine_tuning_lr: float = 1e-5,
 ) -> Scorer:
     """ConfidNet, so many epochs of each of its two stages; 0 epochs leave out the second."""
     from assay.nn.confidnet import confidnet, fine_tuned
 
-    net = confidnet(network, splits, epochs=epochs, seed=seed, hardware=hardware)
+    net = confidnet(network, splits, epochs=epochs, lr=lr, seed=seed, hardware=hardware)
     if fine_tuning:
-        net = fine_tuned(net, splits, epochs=fine_tuning, seed=seed, hardware=hardware)
+        net = fine_tuned(net, splits, epochs=fine_tuning, lr=fine_tuning_lr, seed=seed, hardware=hardware)
     return lambda samples: net.score(net.predictions(samples))
 
 
 LEARNED: dict[str, Callable[..., Scorer]] = {"trust_score": by_trust, "confidnet": by_confidnet}
+PROBABILITIES = ("confidnet",)
+"""Learned scores that estimate a probability of being right, so that their calibration can be measured (singh2021)."""
 
 
 def check_score(score: Variant) -> None:

@@ -11,7 +11,7 @@ from assay._core.variants import Variant
 from assay.nn.names import CORRUPTIONS, SEVERITIES
 
 MADE = "corrupted"  # the mean over corruptions made here; the mean over those read has the name of their data set
-SETS = ("", "cifar10_c/", "cifar100_c/")
+SETS = ("", "cifar10_c/", "cifar100_c/", "imagenet_c/")
 CORRUPTED = [f"{place}{name}_{severity}" for place in SETS for name in CORRUPTIONS for severity in SEVERITIES]
 
 Measured = tuple[str, Variant, int, Variant, str, float]  # split, calibrator, held-out samples, score, metric, value

@@ -28,7 +28,7 @@ from assay._core.lookup import hint, lookup
 from assay._core.text import file_name
 from assay._core.variants import Number, Value, Variant, parse_variant
 from assay.epochs import Record
-from assay.metrics import METRICS
+from assay.metrics import metric
 from assay.published import SOURCES
 from assay.study._corrections import UNCHANGED, check_correction
 from assay.study._scores import check_score
@@ -144,7 +144,7 @@ class Study(BaseModel):
     @field_validator("metrics")
     @classmethod
     def _known_metrics(cls, names: list[str]) -> list[str]:
-        return [_known("metric", name, [*METRICS, TEMPERATURE]) for name in names]
+        return [name if name == TEMPERATURE else metric(name).key for name in names]
 
     @field_validator("published")
     @classmethod

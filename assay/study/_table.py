@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from assay.metrics import METRICS
+from assay.metrics import known_metric
 from assay.published import Figure
 from assay.study._corrections import ON_TEST, UNCHANGED
 from assay.study._published import Beside, no_figure
@@ -123,7 +123,8 @@ def mean_ranks(tables: Sequence[StudyTable]) -> dict[Pair, dict[str, float]]:
 
 def better(metric: str) -> str:
     """Whether higher or lower is better; - for a temperature, which is no metric."""
-    return METRICS[metric].better if metric in METRICS else "-"
+    record = known_metric(metric)
+    return "-" if record is None else record.better
 
 
 def _bounds(rows: pa.Table) -> set[str]:

@@ -13,7 +13,7 @@ from assay.nn.data._cifar import cifar10, cifar100
 from assay.nn.data._digits import digits
 from assay.nn.data._image_sets import image_folder, imagenet, svhn, tiny_imagenet
 from assay.nn.data._images import Images
-from assay.nn.data._newsgroups import newsgroups
+from assay.nn.data._newsgroups import newsgroups, newsgroups_random
 from assay.nn.data._parquet import parquet
 from assay.nn.data._samples import Augment, Cut, Facts, Loader, Samples, Splits, divide, samples
 from assay.nn.data._sst import sst2, sst5
@@ -29,6 +29,7 @@ DATA: dict[str, Loader] = {
     "tiny_imagenet": tiny_imagenet,
     "imagenet": imagenet,
     "newsgroups": newsgroups,
+    "newsgroups_random": newsgroups_random,
     "sst2": sst2,
     "sst5": sst5,
     "image_folder": image_folder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from assay.nn.data._batches import crop_and_flip, flip
 from assay.nn.data._images import Column, Files, Images, decoded
 from assay.nn.data._parquet import Hub, class_names, from_hub, labeled_images, labels, tables
 from assay.nn.data._samples import Cut, Facts, Samples, Splits, divide, samples, whereabouts
-from assay.nn.data._shifts import imagenet_shifts
+from assay.nn.data._shifts import Shifts, imagenet_shifts
 from assay.nn.data.corruptions import shifts
 
 if TYPE_CHECKING:
@@ -60,7 +61,18 @@ def imagenet(folder: Path | None, cut: Cut) -> Splits:
         found = from_hub(Hub("ILSVRC/imagenet-1k"), ("train", "validation"), lacking)
         facts = Facts(class_names(found["train"], "label", 1000), MEAN, STD, flip)
         train, test = (_mapped(found[split], facts) for split in ("train", "validation"))
-    return Splits(*divide(train, cut), test, imagenet_shifts(folder, test.facts, SIZE))
+    shifts = imagenet_shifts(folder, test.facts, SIZE) | _imagenet_c(folder, test.facts)
+    return Splits(*divide(train, cut), test, shifts)
+
+
+def _imagenet_c(folder: Path | None, facts: Facts) -> Shifts:
+    """ImageNet-C (Hendrycks & Dietterich, ICLR 2019): ImageNet-C/<corruption>/<severity>/<class>/ in the folder.
+
+    The corruptions may also be in folders of their groups, such as ImageNet-C/blur/.
+    """
+    place = folder / "ImageNet-C" if folder else None
+    found = sorted({*place.glob("*/[1-5]"), *place.glob("*/*/[1-5]")}) if place else []
+    return {f"imagenet_c/{each.parent.name}_{each.name}": partial(_streamed, each, facts) for each in found}
 
 
 def image_folder(folder: Path | None, cut: Cut) -> Splits:

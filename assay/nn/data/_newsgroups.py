@@ -1,31 +1,58 @@
-"""20 Newsgroups: posts of twenty groups (Ken Lang, ICML 1995), by date, as Parquet with text, label and label_text."""
+"""20 Newsgroups: posts of twenty groups (Ken Lang, ICML 1995), as Parquet with text, label and label_text."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import torch
+from torch import Generator, Tensor
 
 from assay.nn.data._parquet import Hub, column, labels, tables
 from assay.nn.data._samples import Cut, Facts, Splits, divide, samples
 from assay.nn.data._words import glove, numbered, vocabulary, words
 
 SIZE, LENGTH = 20_000, 1000  # words of the vocabulary, and of a post
+RANDOM_TEST = 3999  # posts that mukhoti2020 tests on; it trains on 15,098 and holds 900 out
 
 
 def newsgroups(folder: Path | None, cut: Cut) -> Splits:
-    """Posts as the numbers of their first 1000 words among the 20,000 most frequent in training; 0 is padding.
+    """Posts by date, as the numbers of their first 1000 words among the 20,000 most frequent in training.
 
-    Word vectors are those of GloVe, 100 wide, and zero for words that it does not have.
+    0 is padding. Word vectors are those of GloVe, 100 wide, and zero for words that it does not have.
     """
-    found = tables(folder, "20newsgroups", Hub("SetFit/20_newsgroups"), ("train", "test"))
-    train, test = ([words(text) for text in column(found[split], "text")] for split in ("train", "test"))
-    known = vocabulary(train, SIZE)
+    found = _read(folder)
+    whole = pa.concat_tables([found["train"], found["test"]], promote_options="default")
+    rows = torch.arange(len(whole))
+    first = len(found["train"])
+    return _splits(folder, whole, rows[:first], rows[first:], cut)
+
+
+def newsgroups_random(folder: Path | None, cut: Cut) -> Splits:
+    """The same with a random test set of 3,999 posts, or of a fifth of fewer posts, as in mukhoti2020.
+
+    The seed of the cut decides which; posts of one thread may be in both parts.
+    """
+    found = _read(folder)
+    whole = pa.concat_tables([found["train"], found["test"]], promote_options="default")
+    order = torch.randperm(len(whole), generator=Generator().manual_seed(cut.seed))
+    n_test = min(RANDOM_TEST, len(whole) // 5)
+    return _splits(folder, whole, order[n_test:].sort().values, order[:n_test].sort().values, cut)
+
+
+def _read(folder: Path | None) -> dict[str, pa.Table]:
+    return tables(folder, "20newsgroups", Hub("SetFit/20_newsgroups"), ("train", "test"))
+
+
+def _splits(folder: Path | None, posts: pa.Table, train: Tensor, test: Tensor, cut: Cut) -> Splits:
+    """Training and test posts by their rows; the vocabulary is that of the training posts."""
+    texts, targets = [words(text) for text in column(posts, "text")], labels(posts)
+    known = vocabulary((texts[row] for row in train.tolist()), SIZE)
     vectors, _ = glove(folder, known, widths=(100,))
-    names = dict(zip(column(found["test"], "label"), column(found["test"], "label_text"), strict=True))
+    names = dict(zip(column(posts, "label"), column(posts, "label_text"), strict=True))
     facts = Facts(tuple(names[k] for k in sorted(names)), vectors=torch.cat([torch.zeros_like(vectors[:1]), vectors]))
     whole, tested = (
-        samples(numbered(texts, known, LENGTH), labels(found[split]), facts)
-        for texts, split in ((train, "train"), (test, "test"))
+        samples(numbered([texts[row] for row in rows.tolist()], known, LENGTH), targets[rows], facts)
+        for rows in (train, test)
     )
     return Splits(*divide(whole, cut), tested)

@@ -14,7 +14,13 @@ from assay.nn.losses._avuc import avuc, avuc_gs
 from assay.nn.losses._brier import brier, mse
 from assay.nn.losses._composite import Loss, with_secondary
 from assay.nn.losses._cross_entropy import cross_entropy
-from assay.nn.losses._curves import FOCAL_FAMILY, at_probabilities, gradient_factors_at
+from assay.nn.losses._curves import (
+    FOCAL_FAMILY,
+    at_probabilities,
+    gradient_factors_at,
+    soft_memberships_at,
+    soft_uncertainties_at,
+)
 from assay.nn.losses._entropy import entropy_regularized
 from assay.nn.losses._focal import focal, focal_gradient_factor, focal_sample_wise, gamma_for
 from assay.nn.losses._inverse_focal import inverse_focal
@@ -55,6 +61,8 @@ __all__ = [
     "soft_binned_ece",
     "soft_label_binned_ece",
     "soft_membership",
+    "soft_memberships_at",
+    "soft_uncertainties_at",
     "soft_uncertainty",
     "with_secondary",
 ]

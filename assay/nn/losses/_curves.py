@@ -11,6 +11,8 @@ from assay.nn.losses._composite import Loss
 from assay.nn.losses._cross_entropy import cross_entropy
 from assay.nn.losses._focal import focal, focal_gradient_factor
 from assay.nn.losses._inverse_focal import inverse_focal
+from assay.nn.losses._s_avuc import soft_uncertainty
+from assay.nn.losses._sb_ece import soft_membership
 
 FOCAL_FAMILY: dict[str, Loss] = {
     "focal, γ = 3": partial(focal, gamma=3.0),
@@ -34,4 +36,16 @@ def at_probabilities(loss: Loss, p: Floats) -> Floats:
 def gradient_factors_at(p: Floats, gamma: float) -> Floats:
     """`focal_gradient_factor` at each probability p [n], [n]."""
     values: Floats = focal_gradient_factor(torch.tensor(p), gamma).numpy()
+    return values
+
+
+def soft_memberships_at(confidence: Floats, *, n_bins: int, temperature: float) -> Floats:
+    """`soft_membership` of each confidence [n], [n, n_bins]."""
+    values: Floats = soft_membership(torch.tensor(confidence), n_bins=n_bins, temperature=temperature).numpy()
+    return values
+
+
+def soft_uncertainties_at(entropy: Floats, *, kappa: float, temperature: float) -> Floats:
+    """`soft_uncertainty` of each normalized entropy [n], [n]."""
+    values: Floats = soft_uncertainty(torch.tensor(entropy), kappa=kappa, temperature=temperature).numpy()
     return values

@@ -18,6 +18,7 @@ from assay.nn.losses import (
     label_smoothing,
     label_smoothing_of_others,
     mmce_weighted,
+    mse,
     norm_regularized,
     s_avuc,
     sb_ece_lb,
@@ -65,6 +66,7 @@ METHODS: dict[str, Method] = {
     "entropy": minimizing(entropy_regularized, beta=0.1),
     "l1": minimizing(norm_regularized, alpha=0.01),
     "brier": minimizing(brier),
+    "mse": minimizing(mse),
     **{
         primary + name: secondary(to=PRIMARIES[primary])
         for primary in PRIMARIES

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Generator, Tensor, distributed, nn
 
 from assay._core.arrays import InputError
 from assay.nn.data import Sampler, batch_sizes
+from assay.nn.names import Precision
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -31,7 +32,7 @@ class Hardware:
     """
 
     device: str = "auto"  # cpu, cuda, mps or auto
-    precision: Literal["32-true", "bf16-mixed", "64-true"] = "32-true"
+    precision: Precision = "32-true"
     workers: int = 0  # processes that read images from disk
 
     def __post_init__(self) -> None:

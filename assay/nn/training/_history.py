@@ -19,8 +19,8 @@ from torch.utils.hooks import RemovableHandle
 
 from assay._core.arrays import InputError, array
 from assay._core.writing import replacing
-from assay.epochs import AVERAGED, FIGURES, Record, Split
-from assay.metrics import Bins, Tables
+from assay.epochs import AVERAGED, CLEAN, FIGURES, Record, Split
+from assay.metrics import Bins, Tables, equal_width
 from assay.nn.data import Samples
 from assay.nn.networks import TreeNetwork, roots
 from assay.nn.objectives import Batch
@@ -194,6 +194,10 @@ class Recorder:
         if train is not None:
             self._write_of_train(epoch, train)
 
+    def write_of_clean(self, row: dict[str, float], predicted: Predictions) -> None:
+        """Add the figures of the training set by a pass without augmentation."""
+        row |= self._figures(CLEAN + "train", _tables(predicted))
+
     def write_of_average(self, row: dict[str, float], evaluated: Evaluated) -> None:
         """Add the figures of averaged weights to the row of an epoch."""
         row |= self._figures_of(evaluated, prefix=AVERAGED)
@@ -215,7 +219,7 @@ class Recorder:
 
     def _write_of_train(self, epoch: int, train: Tables) -> None:
         if epoch in self.record.reliability_at:
-            self.history.reliability[epoch] = train.width
+            self.history.reliability[epoch] = equal_width(train, self.record.reliability_bins)
         if self.record.learned_epochs:
             if self.history.learned_epoch is None:
                 self.history.learned_epoch = torch.zeros(len(self.samples), dtype=torch.int64)

@@ -218,6 +218,10 @@ def train(
                 row = {"epoch": epoch, "learning_rate": stage.rates[0] * factor, "loss": loss}
                 recorder.write(epoch, row, here, partial(sum_of_all, fabric=fabric))
                 stage.keeper.look(EpochEnd(network, epoch, recipe.epochs, here["held_out"]))
+                if record.clean_train:
+                    clean = predicted(splits.train)
+                    assert clean is not None, "there is a training set"
+                    recorder.write_of_clean(row, clean)
                 if recorder.looks_at_average and stage.keeper.has_average():
                     with weights_kept(network):
                         finish(stage)

@@ -7,13 +7,14 @@ of rows (`assay.study.read_rows`), which has recipe, setup and each value as col
     figures.sweep(lines(rows, over="gamma", by=["data"]), ax, varied="gamma", metric="ece")
 """
 
-from assay.report.analyses._curves import gradient_factors, loss_curves
+from assay.report.analyses._curves import gradient_factors, loss_curves, soft_memberships, soft_uncertainties
 from assay.report.analyses._epochs import per_epoch
 from assay.report.analyses._folders import EpochRows, history, sample_columns, train_reliability
 from assay.report.analyses._methods import (
     Uncertainty,
     both_axes,
     by_method,
+    by_variant,
     comparable,
     effects,
     pooled_effect,
@@ -24,16 +25,19 @@ from assay.report.analyses._rows import apart, where
 from assay.report.analyses._samples import Histogram, gradient_norms, max_logits
 from assay.report.analyses._scenarios import Scenario, scenarios
 from assay.report.analyses._sweeps import best_coefficients, lines, severities, severities_within
+from assay.report.analyses._wrong_answers import WrongAnswer, wrong_answers
 
 __all__ = [
     "EpochRows",
     "Histogram",
     "Scenario",
     "Uncertainty",
+    "WrongAnswer",
     "apart",
     "best_coefficients",
     "both_axes",
     "by_method",
+    "by_variant",
     "comparable",
     "effects",
     "gradient_factors",
@@ -49,7 +53,10 @@ __all__ = [
     "secondary_and_primary",
     "severities",
     "severities_within",
+    "soft_memberships",
+    "soft_uncertainties",
     "train_reliability",
     "uncertainties",
     "where",
+    "wrong_answers",
 ]

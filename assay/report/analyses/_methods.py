@@ -13,7 +13,7 @@ import pyarrow as pa
 from assay.nn.names import PRIMARIES, SECONDARIES
 from assay.report.analyses._rows import by_seed, higher_is_better, only, where
 from assay.report.statistics import Effect, MethodPoint
-from assay.study import Summary, cohens_d
+from assay.study import UNCHANGED, USUAL_SCORE, Summary, cohens_d
 
 Z = NormalDist().inv_cdf(0.975)
 UNCERTAINTY = "mean_entropy"
@@ -37,6 +37,18 @@ def by_method(rows: pa.Table) -> dict[str, Summary]:
     """The metric of the rows by method, one value a seed (zhu2022, figs 6 and 10)."""
     only(rows, "metric")
     return {method: _summary(seeds) for (method,), seeds in by_seed(rows, ["method"]).items()}
+
+
+def by_variant(rows: pa.Table) -> dict[str, Summary]:
+    """The same by method, calibrator and score, as in `fmfp`, `fmfp + temperature` or `fmfp by trust_score`."""
+    only(rows, "metric")
+    cells = by_seed(rows, ["method", "calibrator", "score"])
+    return {_variant(*key): _summary(seeds) for key, seeds in cells.items()}
+
+
+def _variant(method: str, calibrator: str, score: str) -> str:
+    with_calibrator = method if calibrator == UNCHANGED else f"{method} + {calibrator}"
+    return with_calibrator if score == USUAL_SCORE else f"{with_calibrator} by {score}"
 
 
 def both_axes(rows: pa.Table, *, calibration: str = "ece", refinement: str = "auroc") -> list[MethodPoint]:

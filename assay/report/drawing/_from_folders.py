@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay import files, metrics
 from assay._core.arrays import Array, Floats
-from assay.predictions import Predictions
+from assay._core.variants import Variant
+from assay.maps import apply
+from assay.predictions import Outcomes, Predictions
 from assay.report import analyses, figures, statistics
 from assay.report.drawing._results import Drawn, Results, entitle, one_legend, panels, root_scale, same_looks
-
-if TYPE_CHECKING:
-    pass
+from assay.study import FITTED, correction
 
 NORM = "gradient_norm_"
-SPLITS = ("train", "held_out", "test")
+SPLITS = ("train", "clean_train", "held_out", "test")
 PER_EPOCH = {
-    "overfitting": ("accuracy", "auroc", "ece", "optimal_ece"),
+    "overfitting": ("accuracy", "auroc", "aurc", "ece", "optimal_ece"),
     "true class": ("true_class_correct", "true_class_wrong"),
     "likelihood": ("nll", "nll_correct", "nll_wrong", "entropy_correct", "entropy_wrong"),
 }
@@ -100,6 +99,46 @@ def predictions(results: Results) -> Drawn:
             for ax, (name, each) in zip(axes, outcomes.items(), strict=True):
                 entitle(root_scale(figures.densities(statistics.densities(each), ax)), name)
             yield f"densities {point}", figure
+
+
+def calibrated_reliability(results: Results) -> Drawn:
+    """Reliability on the test set after each fitted calibrator, of one seed (wang2021, fig 2)."""
+    for calibrator in (each for each in results.study.corrections if each.name in FITTED):
+        for point, methods in results.folders_of_one_seed():
+            found = {name: _corrected(folder, calibrator) for name, folder in methods.items()}
+            there = {name: outcomes for name, outcomes in found.items() if outcomes is not None}
+            if there:
+                figure, axes = panels(len(there), f"{point}: after {calibrator}", height=4.4)
+                for ax, (name, each) in zip(axes, there.items(), strict=True):
+                    entitle(figures.reliability(statistics.reliability(metrics.equal_width(each)), ax), name)
+                yield f"reliability after {calibrator} {point}", one_legend(figure, axes)
+
+
+def _corrected(folder: Path, calibrator: Variant) -> Outcomes | None:
+    held_out, test = (folder / f"{split}.npz" for split in ("held_out", "test"))
+    if not (held_out.is_file() and test.is_file()):
+        return None
+    fit_on, judged = files.read(held_out), files.read(test)
+    assert isinstance(fit_on, Predictions), "a run writes logits"
+    assert isinstance(judged, Predictions), "a run writes logits"
+    mapping = correction(calibrator, fit_on)(judged)
+    return None if mapping is None else apply(mapping, judged).outcomes()
+
+
+def wrong_answers(results: Results) -> Drawn:
+    """Class probabilities of single wrong answers, the baseline beside other methods, of one seed (zhu2022, fig 10 a).
+
+    The samples are the baseline's most confident errors.
+    """
+    for point, methods in results.folders_of_one_seed():
+        tests = {name: folder / "test.npz" for name, folder in methods.items() if (folder / "test.npz").is_file()}
+        if str(results.baseline) in tests and len(tests) > 1:
+            found = analyses.wrong_answers(str(results.baseline), {name: files.read(at) for name, at in tests.items()})
+            if found:
+                figure, axes = panels(len(found), point)
+                for ax, each in zip(axes, found, strict=True):
+                    figures.class_probabilities(each, ax)
+                yield f"wrong answers {point}", one_legend(figure, axes)
 
 
 def _norms(columns: dict[str, list[dict[str, Array]]], key: str) -> dict[str, Floats]:

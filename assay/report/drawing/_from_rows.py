@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 OF_RIGHT_AND_WRONG = ("ece_correct", "ece_wrong", "confidence_gap")
 NUMBERS = ("n_train", "learning_rate", "weight_decay")
+MOST_BARS = 60
 
 
 def maps(results: Results) -> Drawn:
@@ -41,6 +42,20 @@ def maps(results: Results) -> Drawn:
             figure, [ax] = panels(1, point_title(point))
             figures.calibration_refinement(methods, ax, calibration=x, refinement=y)
             yield f"map {point_title(point)}", figure
+
+
+def bars(results: Results) -> Drawn:
+    """Every metric of every method, with calibrators and scores, as bars (zhu2022, figs 2 to 4 and 13 to 15)."""
+    test = where(results.rows, {"split": "test"})
+    for point, rows in apart(results.of_most_held_out(test), TRAINING):
+        there = by_metric(rows, [key for key in results.study.metrics if key != TEMPERATURE])
+        found = {metric: analyses.by_variant(some) for metric, some in there.items()}
+        most = max(map(len, found.values()), default=0)
+        if 1 < most <= MOST_BARS:
+            figure, axes = panels(len(found), f"{point_title(point)}: mean ± SEM", height=0.8 + 0.22 * most)
+            for ax, (metric, values) in zip(axes, found.items(), strict=True):
+                figures.bars(values, ax, metric=metric)
+            yield f"bars {point_title(point)}", figure
 
 
 def uncertainties(results: Results) -> Drawn:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.metrics import METRICS
+from assay.metrics import known_metric
 from assay.report.analyses import apart, where
 from assay.report.statistics import Line
 from assay.study import USUAL_SCORE, Run, Study, Variant, reference_method, value_column
@@ -62,11 +62,15 @@ class Results:
 
     def first(self, axis: str) -> str:
         """The first of the study's metrics on that axis; empty if it has none."""
-        return next((key for key in self.study.metrics if key in METRICS and METRICS[key].axis == axis), "")
+        records = {key: known_metric(key) for key in self.study.metrics}
+        return next((key for key, record in records.items() if record is not None and record.axis == axis), "")
 
     def at(self, fixed: dict[str, Any]) -> pa.Table:
         """Rows of the usual score, calibrated on all held-out samples."""
-        rows = where(self.rows, {"score": USUAL_SCORE, **fixed})
+        return self.of_most_held_out(where(self.rows, {"score": USUAL_SCORE, **fixed}))
+
+    def of_most_held_out(self, rows: pa.Table) -> pa.Table:
+        """The rows calibrated on all held-out samples."""
         most = [where(some, {"held_out": pc.max(some["held_out"]).as_py()}) for _, some in apart(rows, ["data"])]
         return pa.concat_tables(most) if most else rows
 

@@ -16,6 +16,7 @@ from assay.study import Run, Study
 
 DRAWINGS = (
     _from_rows.maps,
+    _from_rows.bars,
     _from_rows.uncertainties,
     _from_rows.right_and_wrong,
     _from_rows.effects,
@@ -31,6 +32,8 @@ DRAWINGS = (
     _from_folders.train_reliability,
     _from_folders.max_logits,
     _from_folders.predictions,
+    _from_folders.calibrated_reliability,
+    _from_folders.wrong_answers,
 )
 
 

@@ -16,14 +16,16 @@ colors, so figures are legible in grey. Statistics come from `assay.metrics`, `a
 
 from assay.report.figures._audit import audit_figure
 from assay.report.figures._lines import curves, epochs, sweep
-from assay.report.figures._methods import calibration_refinement, dots, effects, uncertainty
+from assay.report.figures._methods import bars, calibration_refinement, dots, effects, uncertainty
 from assay.report.figures._ranking import densities, precision_recall, risk_coverage, roc
 from assay.report.figures._reliability import classwise, reliability, smooth_reliability
-from assay.report.figures._samples import histograms, scenario
+from assay.report.figures._samples import class_probabilities, histograms, scenario
 
 __all__ = [
     "audit_figure",
+    "bars",
     "calibration_refinement",
+    "class_probabilities",
     "classwise",
     "curves",
     "densities",

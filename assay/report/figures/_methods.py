@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.metrics import METRICS
+from assay.metrics import metric
 from assay.report.figures._labels import name_points
 from assay.report.figures._style import BLUE, GREY, INK, PALE, look, metric_axis, two_spines
 from assay.report.statistics import Effect, MethodPoint, mean_and_spread
@@ -26,7 +27,7 @@ def calibration_refinement(
 
     `calibration` and `refinement` are keys of metrics, the first may be `ece_excess`. Better is up and to the left.
     """
-    if METRICS[refinement].better == "lower":
+    if metric(refinement).better == "lower":
         ax.invert_yaxis()
     _points({method.name: (method.calibration, method.refinement) for method in methods}, ax)
     metric_axis(ax, "x", calibration)
@@ -52,6 +53,21 @@ def dots(methods: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
     ax.axvline(next(iter(methods.values())).mean, color=GREY, lw=1, ls=":", zorder=0)
     ax.set_yticks(place, list(methods))
     ax.set_ylim(-0.6, len(methods) - 0.4)
+    metric_axis(ax, "x", metric)
+    return two_spines(ax)
+
+
+def bars(methods: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
+    """A metric of each method as a bar with the standard error of its mean, the first on top."""
+    place = np.arange(len(methods))[::-1]
+    means = [summary.mean for summary in methods.values()]
+    errors = [0.0 if isnan(summary.sem) else summary.sem for summary in methods.values()]
+    ax.barh(place, means, xerr=errors, color=PALE, ec=BLUE, ecolor=INK, height=0.7)
+    ax.set_yticks(place, list(methods), fontsize="small")
+    ax.set_ylim(-0.6, len(methods) - 0.4)
+    low, high = min(means), max(means)
+    if low > 0.5 * high:  # bars of nearly equal length tell nothing from 0 on
+        ax.set_xlim(left=max(0.0, low - 0.5 * (high - low) - 0.02 * high))
     metric_axis(ax, "x", metric)
     return two_spines(ax)
 

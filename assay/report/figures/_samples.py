@@ -15,7 +15,7 @@ from assay.report.statistics import FEW
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from assay.report.analyses import Histogram, Scenario
+    from assay.report.analyses import Histogram, Scenario, WrongAnswer
 
 
 def histograms(found: Sequence[Histogram], ax: Axes, *, of: str) -> Axes:
@@ -35,6 +35,19 @@ def histograms(found: Sequence[Histogram], ax: Axes, *, of: str) -> Axes:
     per_cent(ax, "y")
     few = ", ".join(f"{each.name} ({each.n})" for each in found if each not in many)
     ax.legend(frameon=False, fontsize="small", title=f"under {FEW}: {few}" if few else None, title_fontsize="small")
+    return two_spines(ax)
+
+
+def class_probabilities(found: WrongAnswer, ax: Axes) -> Axes:
+    """The probabilities that each method gives to some classes for one sample; the true class is in bold."""
+    place, width = np.arange(len(found.classes)), 0.8 / len(found.probabilities)
+    for index, (name, values) in enumerate(found.probabilities.items()):
+        ax.bar(place + width * (index + 0.5) - 0.4, values, width, color=look(index).color, label=name)
+    ax.set_xticks(place, [str(label) for label in found.classes])
+    for text, label in zip(ax.get_xticklabels(), found.classes, strict=True):
+        text.set_fontweight("bold" if label == found.label else "normal")
+    ax.set(ylim=(0, 1), xlabel=f"classes of sample {found.row}, the true one {found.label}", ylabel="probability")
+    ax.legend(frameon=False, fontsize="small")
     return two_spines(ax)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.metrics import METRICS
+from assay.metrics import known_metric
 from assay.report.page import _epochs, _runs
 from assay.report.page._content import Content, short
 from assay.report.page._runs import TRAINING_AXES, FoundRun
@@ -84,7 +84,8 @@ def _cell(metric: str, cell: StudyCell) -> Content:
     text = cell_text(metric, cell)
     values = quantity(metric).unit.factor * np.array([cell.summary.mean, *cell.summary.values])
     [mean] = short(values[:1], 6)
-    on_map = metric in METRICS and METRICS[metric].axis in ON_MAP and np.isfinite(values).all()
+    record = known_metric(metric)
+    on_map = record is not None and record.axis in ON_MAP and np.isfinite(values).all()
     shown: Content = {
         "text": f"{text.number} {text.mark}".strip(),
         "value": mean,
@@ -103,7 +104,8 @@ def _sources(table: StudyTable) -> str:
 
 
 def _metric(metric: str) -> Content:
-    axis = METRICS[metric].axis if metric in METRICS else ""
+    record = known_metric(metric)
+    axis = "" if record is None else record.axis
     return {"key": metric, "title": heading(metric), "axis": axis, "better": better(metric)}
 
 

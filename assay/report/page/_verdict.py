@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 
-from assay.metrics import METRICS
+from assay.metrics import metric
 from assay.report.quantities import quantity
 from assay.report.tables import cell_text
 from assay.study import UNCHANGED, StudyLine, StudyTable, better
@@ -62,7 +62,7 @@ class Best:
 
 def metric_of(axis: str, metrics: Iterable[str]) -> str | None:
     """The metric that decides an axis: the first that the table has on that axis."""
-    return next((key for key in metrics if better(key) != "-" and METRICS[key].axis == axis), None)
+    return next((key for key in metrics if better(key) != "-" and metric(key).axis == axis), None)
 
 
 def best(table: StudyTable, lines: Iterable[StudyLine], metric: str | None) -> Best | None:
