@@ -10,6 +10,8 @@ from assay.metrics._means import mean_confidence
 from assay.metrics._ranking import Ranking, ratio
 from assay.metrics._tables import Binnable, Rankable, equal_width, ranking
 
+EQUAL = 1e-9  # accuracies and confidences nearer than this are equal but for rounding
+
 
 def ece_correct(x: Rankable) -> float:
     """ECE of the right answers alone: how far their mean confidence stays below 1; nan if there are none."""
@@ -79,7 +81,7 @@ def overconfident_bins(x: Binnable, n_bins: int = 100) -> float:
     """
     bins = equal_width(x, n_bins)
     filled = bins.count > 0
-    return float((bins.gap[filled] >= 0).mean())
+    return float((bins.gap[filled] > -EQUAL).mean())
 
 
 def ece_terms(x: Rankable, n_bins: int = 15) -> EceTerms:
