@@ -216,7 +216,7 @@ def risk_rule(coverage: float) -> IntervalRule:
         d = design(t)
         if d is None:
             return risk_interval(t.ranking, coverage)
-        wrong = 1.0 - t.outcomes.correct
+        wrong = (~t.outcomes.correct).astype(np.float64)
         everybody = np.ones(len(wrong), dtype=bool)
         effect = d.effect(wrong) * len(wrong) / float(len(wrong) ** 2 / (d.weight @ d.weight))
         return risk_interval(t.ranking, coverage, effect if wrong.any() else len(wrong) / d.samples(everybody))
