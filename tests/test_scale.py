@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from itertools import pairwise
@@ -267,3 +268,18 @@ def test_only_needed_columns_are_read(tmp_path):
 def test_no_rows_are_refused():
     with pytest.raises(InputError, match="no rows"):
         tally(iter([]))
+
+
+def test_the_command_audits_a_folder_and_a_pattern_as_one_model(tmp_path, capsys):
+    from assay.cli import app
+
+    p = many(n=900).outcomes()
+    (tmp_path / "shards").mkdir()
+    for i, rows in enumerate(np.array_split(np.arange(900), 3)):
+        files.write(p[rows], tmp_path / "shards" / f"part_{i}.parquet")
+    for source in (tmp_path / "shards", tmp_path / "shards" / "*.parquet"):
+        app(["audit", str(source), "--json", str(tmp_path / "found.json")], result_action="return_value")
+        assert "every number is exact" in capsys.readouterr().out
+        found = json.loads((tmp_path / "found.json").read_text())
+        [content] = found.values() if "measurements" not in found else [found]
+        assert content["n"] == 900

@@ -12,7 +12,11 @@ from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.auditing import Audit, audit
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
+from assay.files import Columns
+from assay.metrics import METRICS
+from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
+from assay.scale import Tally, is_sharded, tally
 
 
 def audit_command(
@@ -29,7 +33,8 @@ def audit_command(
     Parameters
     ----------
     predictions
-        Files of predictions: .npz, .parquet or .csv.
+        Files of predictions: .npz, .parquet or .csv. A folder, or a pattern in quotes ('shards/*.parquet'), is one
+        model in many files: they are read chunk by chunk, in memory that does not grow with them.
     json
         Write all numbers to this file.
     html
@@ -41,17 +46,27 @@ def audit_command(
         raise InputError(f"--seed must be 0 or more, got {seed}")
     not_over(json, html, reading=predictions)
     console = Console()
-    loaded = {name: files.read(file, columns) for name, file in short_names(predictions).items()}
-    if not loaded:
+    loaded: dict[str, Predictions | Outcomes] = {}
+    tallies: dict[str, Tally] = {}
+    with loops.threads(threads):
+        for name, file in short_names(predictions).items():
+            if is_sharded(file):
+                _refuse_what_needs_rows(file, columns, html)
+                tallies[name] = tally(file, columns)
+            else:
+                loaded[name] = files.read(file, columns)
+    if not predictions:
         refuse_columns(columns)
         console.print("No file given: this is the embedded example, a small ResNet on CIFAR-10.", style="dim")
         loaded = {"cross_entropy": examples.load()}
     audits: dict[str, Audit] = {}
     with loops.threads(threads), Console(stderr=True).status("") as status:
-        for name, rows in loaded.items():
+        for name, rows in (loaded | tallies).items():
             status.update(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
     console.print(terminal.audit_view(audits, everything=everything))
+    for name in tallies:
+        console.print(f"{name}: {_exactness(audits[name])}", style="dim")
     if json is not None:
         from assay.report.jsons import write_json
 
@@ -60,3 +75,17 @@ def audit_command(
         from assay.report.page import audit_page
 
         audit_page(loaded, audits, html)
+
+
+def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
+    for flag, given in (("--group", columns.group), ("--weight", columns.weight), ("--html", html)):
+        if given is not None:
+            raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
+
+
+def _exactness(found: Audit) -> str:
+    """How far the numbers of a summary can be from those of the rows."""
+    off = {key: m.bound for key, m in found.measurements.items() if m.bound and METRICS[key].headline}
+    if not off:
+        return "every number is exact."
+    return "read on a grid of confidence; off by at most " + ", ".join(f"{x:.1g} ({key})" for key, x in off.items())

@@ -40,13 +40,20 @@ def tally(source: str | Path | Chunks, columns: Columns = STANDARD) -> Tally:
 def shards(source: str | Path) -> list[Path]:
     """The files that a path, a folder or a pattern stands for, in order of their names."""
     path = Path(source)
-    if has_magic(str(source)) and not path.exists():
+    if not is_sharded(path):
+        return [path]
+    if not path.is_dir():
         found = [Path(name) for name in sorted(glob(str(source)))]
     else:
-        found = sorted(x for x in path.iterdir() if x.suffix in ENDINGS) if path.is_dir() else [path]
+        found = sorted(x for x in path.iterdir() if x.suffix in ENDINGS)
     if not found:
         raise InputError(f"{source}: no files of predictions there")
     return found
+
+
+def is_sharded(path: Path) -> bool:
+    """Whether a path is a folder or a pattern of files."""
+    return path.is_dir() or (has_magic(str(path)) and not path.exists())
 
 
 def _of_files(paths: list[Path], columns: Columns) -> Iterator[Predictions | Outcomes]:
