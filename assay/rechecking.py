@@ -11,7 +11,7 @@ from assay._core.arrays import Floats, InputError
 from assay.calibrators import cross_validated, platt, temperature
 from assay.comparing import Difference, compare
 from assay.metrics.inference import fisher
-from assay.predictions import Outcomes, Predictions, refuse_weights
+from assay.predictions import Outcomes, Predictions
 from assay.thresholds import Threshold, risk_bound
 
 LEVEL = 0.05  # chance of a false alarm, of each question
@@ -97,7 +97,8 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold) -> Recheck:
     """
     from scipy.special import bdtrc
 
-    refuse_weights(new)
+    if new.weights is not None or new.cluster is not None:
+        raise InputError("the exact test of a promise knows no weights or clusters; leave these columns out")
     outcomes = new.outcomes()
     drift = confidence_drift(outcomes.confidence, threshold, is_probability=outcomes.is_probability)
     wrong = int((~outcomes.correct & (outcomes.confidence >= threshold.value)).sum())

@@ -83,6 +83,9 @@ def test_a_promise_is_shown_to_hold_where_the_bound_is_below_it():
 def test_what_cannot_be_checked_is_refused():
     with pytest.raises(InputError, match="accepts nothing"):
         confidence_drift(np.array([0.9]), Threshold(inf, 0.01, 0.95, 100, 0, 0))
+    weighted = Outcomes.from_scores([0.9, 0.8], [1, 0], weights=[1, 2])
+    with pytest.raises(InputError, match="no weights or clusters"):
+        recheck(weighted, Threshold(0.5, 0.01, 0.95, 100, 90, 0))
     with pytest.raises(InputError, match="no rows"):
         confidence_drift(np.array([]), Threshold(0.5, 0.01, 0.95, 100, 90, 0))
 
