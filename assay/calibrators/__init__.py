@@ -14,6 +14,7 @@ from assay.calibrators._in_sequence import in_sequence
 from assay.calibrators._matrix import dirichlet, matrix
 from assay.calibrators._one_vs_rest import histogram_mass_one_vs_rest, histogram_one_vs_rest, isotonic_one_vs_rest
 from assay.calibrators._shared_rows import rows_digest, shared_rows
+from assay.calibrators._structured import structured_matrix, structured_vector
 from assay.calibrators._temperature import (
     fixed_temperature,
     temperature,
@@ -45,6 +46,8 @@ CALIBRATORS: Mapping[str, Callable[[Predictions], Map]] = MappingProxyType(
         "temperature_sb_ece_bin": temperature_by_sb_ece_bin,
         "temperature_sb_ece_lb": temperature_by_sb_ece_lb,
         "ensemble_temperature": ensemble_temperature,
+        "structured_vector": structured_vector,
+        "structured_matrix": structured_matrix,
         "vector": vector,
         "dirichlet": dirichlet,
         "matrix": matrix,
@@ -96,6 +99,8 @@ __all__ = [
     "scaling_binning",
     "shared_rows",
     "spline",
+    "structured_matrix",
+    "structured_vector",
     "temperature",
     "temperature_by_ada_ece",
     "temperature_by_ece",

@@ -2,61 +2,182 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 
-from assay._core.arrays import Floats, InputError, log
-from assay.calibrators._cross import cross_validated
+from assay._core.arrays import Floats, InputError, Mask, log
+from assay.calibrators._cross import fold_of
 from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._matrix import dirichlet, matrix
+from assay.calibrators._structured import structured_matrix, structured_vector
 from assay.calibrators._temperature import temperature
 from assay.calibrators._top_label import beta, isotonic, platt, spline
 from assay.calibrators._vector import vector
-from assay.maps import Candidate, Fit, Map, Sequence
+from assay.maps import Candidate, Fit, Map, Sequence, apply
 from assay.predictions import Outcomes, Predictions
 
+Calibrator = Callable[[Any], Map]
+
 # Simplest first, and those that may change a label after those that cannot.
-OF_CONFIDENCE: tuple[Callable[[Any], Map], ...] = (platt, beta, spline, isotonic)
-FAMILY: tuple[Callable[[Any], Map], ...] = (
+OF_CONFIDENCE: tuple[Calibrator, ...] = (platt, beta, spline, isotonic)
+FAMILY: tuple[Calibrator, ...] = (
     *(temperature, ensemble_temperature),
     *OF_CONFIDENCE,
-    *(vector, dirichlet, matrix),
+    *(structured_vector, vector, structured_matrix, dirichlet, matrix),
 )
+OF_PAIRS = (structured_matrix, dirichlet, matrix)  # a number for each pair of classes
+ROWS_PER_CLASS = 10  # below which those learn nothing but noise
+MATTERS = 1e-4  # of NLL: a map must gain more than this over a simpler one
+FAR = 5.0  # standard errors behind the best, after which a candidate cannot win
+UNCHANGED = "unchanged"
 
 
-def auto(held_out: Predictions | Outcomes, *, folds: int = 5, seed: int = 0) -> Map:
-    """The simplest calibrator within one standard error of the least cross-validated NLL; none, if that is enough.
+def auto(
+    held_out: Predictions | Outcomes,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Map:
+    """The simplest calibrator whose cross-validated NLL is as low as the best one's; none, if that is enough.
 
-    The standard error is that of the difference to the best, sample by sample. What a map of the confidence leaves to
-    the other classes is shared out in their proportion; for confidences alone the top-label log loss is used. The
-    candidates are in the map's `fit.chosen_from`.
+    As low means within one standard error of the difference, sample by sample; within two if the difference is below
+    .001; or within .0001. What a map of the confidence leaves to the other classes is shared out in their proportion;
+    for confidences alone the top-label log loss is used. A candidate that is far behind after a fold is not fitted
+    again, and one with a number for each pair of classes needs ten rows a class. All candidates are in the map's
+    `fit.chosen_from`, the reason of the choice in `fit.why`. If a true class has probability 0, only maps of the
+    confidence are compared.
     """
-    before = held_out.outcomes()
-    losses = {"unchanged": _loss(before, before)} if before.is_probability else {}
-    refused: InputError | None = None
     family = FAMILY if isinstance(held_out, Predictions) else OF_CONFIDENCE
-    for calibrator in family:
+    before = held_out.outcomes()
+    if before.nll is not None and np.isinf(before.nll).any():
+        # A true class of probability 0, whose NLL no map can mend: confidences alone can still be calibrated.
+        held_out, family = replace(before, nll=None), OF_CONFIDENCE
+    try:
+        fold = fold_of(held_out, folds, seed)
+    except InputError as problem:
+        return _too_few(held_out, problem)
+    race = _Race(held_out, family, fold, progress or (lambda _: None))
+    table = race.run()
+    chosen = next((c for c in table if not c.note and isfinite(c.loss) and c.behind <= _allowed(c.error)), table[0])
+    if not isfinite(chosen.loss) and race.refused:
+        raise race.refused[0]
+    why = _why(chosen, table)
+    if chosen.name == UNCHANGED:
+        return Sequence(
+            Fit("NLL", chosen.loss, chosen.loss, 0, len(held_out), chosen_from=table, why=_why(chosen, table)), ()
+        )
+    mapping = {calibrator.__name__: calibrator for calibrator in family}[chosen.name](held_out)
+    return replace(mapping, fit=replace(mapping.fit, chosen_from=table, why=why))
+
+
+def _too_few(held_out: Predictions | Outcomes, problem: InputError) -> Map:
+    """No map: nothing can be compared."""
+    before = held_out.outcomes()
+    if not before.is_probability:
+        raise problem
+    loss = float(_loss(before, before).mean())
+    return Sequence(Fit("NLL", loss, loss, 0, len(held_out), why=f"{problem}, so nothing was compared"), ())
+
+
+class _Race:
+    """Losses of all candidates, fold by fold; those that cannot win any more are left out of later folds."""
+
+    def __init__(
+        self,
+        held_out: Predictions | Outcomes,
+        family: tuple[Calibrator, ...],
+        fold: Any,
+        progress: Callable[[str], None],
+    ):
+        self.held_out, self.fold, self.progress = held_out, fold, progress
+        self.before = held_out.outcomes()
+        self.weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
+        self.running = {calibrator.__name__: calibrator for calibrator in family}
+        self.losses = {name: np.full(len(held_out), np.nan) for name in (UNCHANGED, *self.running)}
+        self.notes = dict.fromkeys(self.losses, "")
+        self.refused: list[InputError] = []
+
+    def run(self) -> tuple[Candidate, ...]:
+        if isinstance(self.held_out, Predictions) and len(self.held_out) < ROWS_PER_CLASS * self.held_out.n_classes:
+            for of_pairs in OF_PAIRS:
+                self._leave_out(of_pairs.__name__, f"not tried: fewer than {ROWS_PER_CLASS} rows a class")
+        if self.before.is_probability:
+            self.losses[UNCHANGED] = _loss(self.before, self.before)
+        else:
+            self._leave_out(UNCHANGED, "the score is no probability")
+        n_folds = int(self.fold.max()) + 1
+        for i in range(n_folds):
+            for name, calibrator in tuple(self.running.items()):
+                self.progress(f"fold {i + 1} of {n_folds}: {name}")
+                self._fit(name, calibrator, self.fold == i)
+            self._drop(self.fold <= i, f"dropped after {i + 1} of {n_folds} folds")
+        return self._table()
+
+    def _fit(self, name: str, calibrator: Calibrator, left_out: Mask) -> None:
         try:
-            losses[calibrator.__name__] = _loss(before, cross_validated(held_out, calibrator, folds=folds, seed=seed))
-        except InputError as error:  # the calibrator cannot be fitted on these rows
-            refused = error
-            losses[calibrator.__name__] = np.full(len(before), inf)
-    best = min(losses.values(), key=lambda loss: float(loss.mean()))
-    table = tuple(_candidate(name, loss, best) for name, loss in losses.items())
-    # If every loss is infinite, the first is as good as any.
-    chosen = next((candidate for candidate in table if candidate.behind <= candidate.error), table[0])
-    if refused is not None and chosen.loss == inf and not before.is_probability:
-        raise refused
-    by_name = {calibrator.__name__: calibrator for calibrator in family}
-    if chosen.name not in by_name:
-        value = float(losses["unchanged"].mean())
-        return Sequence(Fit("NLL", value, value, 0, len(held_out), chosen_from=table), ())
-    mapping = by_name[chosen.name](held_out)
-    return replace(mapping, fit=replace(mapping.fit, chosen_from=table))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                mapping = calibrator(self.held_out[~left_out])
+        except InputError as problem:  # the calibrator cannot be fitted on these rows
+            self.refused.append(problem)
+            self._leave_out(name, f"cannot be fitted: {problem}")
+        else:
+            after = apply(mapping, self.held_out[left_out]).outcomes()
+            self.losses[name][left_out] = _loss(self.before[left_out], after)
+
+    def _leave_out(self, name: str, note: str) -> None:
+        self.running.pop(name, None)
+        self.losses[name][:] = inf
+        self.notes[name] = note
+
+    def _drop(self, seen: Mask, note: str) -> None:
+        """Leave out what is far behind after these rows."""
+        if seen.all():
+            return
+        compared = [self.losses[name][seen] for name in (UNCHANGED, *self.running)]
+        best = min(compared, key=self._mean(seen))
+        for name in tuple(self.running):
+            found = _candidate(name, self.losses[name][seen], best, self.weights[seen])
+            if not isfinite(found.loss) or found.behind > max(FAR * found.error, MATTERS):
+                self.running.pop(name)
+                self.notes[name] = note
+
+    def _mean(self, rows: Mask) -> Callable[[Floats], float]:
+        return lambda loss: float(np.average(loss, weights=self.weights[rows]))
+
+    def _table(self) -> tuple[Candidate, ...]:
+        """Candidates in order; those that were dropped are compared with the best on the rows that they have seen."""
+        everywhere = {name: loss for name, loss in self.losses.items() if not np.isnan(loss).any()}
+        best = min(everywhere.values(), key=self._mean(np.ones(len(self.fold), bool)))
+        table = []
+        for name, loss in self.losses.items():
+            seen = ~np.isnan(loss)
+            found = _candidate(name, loss[seen], best[seen], self.weights[seen])
+            table.append(replace(found, note=self.notes[name]))
+        return tuple(table)
+
+
+def _allowed(error: float) -> float:
+    """How far behind the best a simpler candidate may be."""
+    return max(error, min(2 * error, 10 * MATTERS), MATTERS)
+
+
+def _why(chosen: Candidate, table: tuple[Candidate, ...]) -> str:
+    """The choice in words: what the best and the next simpler candidate have."""
+    best = min(table, key=lambda c: c.behind)
+    before = table[: table.index(chosen)]
+    simpler = min((c for c in before if isfinite(c.behind)), key=lambda c: c.behind, default=None)
+    much = "the least" if best is chosen else f"{chosen.behind:.4f} more than {best.name}, which is within noise"
+    text = f"{chosen.name} has a cross-validated NLL of {chosen.loss:.4f}, {much}"
+    if simpler is None:
+        return f"{text}; nothing simpler is finite" if before else text
+    return f"{text}; of what is simpler, {simpler.name} is {simpler.behind - chosen.behind:.4f} behind it"
 
 
 def _loss(before: Outcomes, after: Outcomes) -> Floats:
@@ -73,10 +194,12 @@ def _loss(before: Outcomes, after: Outcomes) -> Floats:
         return -np.where(right, np.log(c), np.log1p(-c) + share)
 
 
-def _candidate(name: str, loss: Floats, best: Floats) -> Candidate:
-    mean = float(loss.mean())
-    if mean == inf:
+def _candidate(name: str, loss: Floats, best: Floats, weights: Floats) -> Candidate:
+    mean = float(np.average(loss, weights=weights))
+    if not isfinite(mean):
         return Candidate(name, inf, inf, 0.0)
     behind = loss - best
-    error = float(behind.std(ddof=1)) / sqrt(len(loss)) if len(loss) > 1 else 0.0
-    return Candidate(name, mean, float(behind.mean()), error)
+    center = float(np.average(behind, weights=weights))
+    n = float(weights.sum()) ** 2 / float(weights @ weights)
+    error = sqrt(float(np.average((behind - center) ** 2, weights=weights)) / max(n - 1, 1))
+    return Candidate(name, mean, center, error)

@@ -10,7 +10,7 @@ import numpy as np
 from assay import metrics
 from assay._core.arrays import row_chunks, single
 from assay._core.plain import ClassSums
-from assay.calibrators._top_label import histogram_mass, isotonic
+from assay.calibrators._top_label import histogram_mass, pooled
 from assay.maps import ConfidenceMap, Fit, OneVsRest, Steps
 from assay.predictions import Outcomes, Predictions
 
@@ -44,7 +44,7 @@ def histogram_mass_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> On
 
 def isotonic_one_vs_rest(held_out: Predictions) -> OneVsRest:
     """For each class the non-decreasing frequency nearest to whether it was true; rows sum to 1 again."""
-    return _each_class(held_out, isotonic)
+    return _each_class(held_out, lambda outcomes: pooled(outcomes, sure=True))
 
 
 def _each_class(held_out: Predictions, calibrator: Callable[[Outcomes], ConfidenceMap]) -> OneVsRest:

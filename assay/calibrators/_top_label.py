@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from math import nan
@@ -63,23 +64,39 @@ def scaling_binning(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> St
 def isotonic(held_out: Predictions | Outcomes) -> Curve:
     """The non-decreasing accuracy nearest to the answers, with straight lines between its steps.
 
-    Isotonic regression of the correctness (Zadrozny & Elkan, KDD 2002).
+    Isotonic regression of the correctness (Zadrozny & Elkan, KDD 2002). Where the surest or the least sure answers are
+    all right or all wrong, the curve keeps the distance from 1 or 0 of Platt's targets, so that no loss is infinite.
     """
+    return pooled(held_out, sure=False)
+
+
+def pooled(held_out: Predictions | Outcomes, *, sure: bool) -> Curve:
+    """Isotonic regression; `sure` leaves accuracies of 0 and 1 as they are."""
     outcomes = held_out.outcomes()
     r = metrics.ranking(outcomes)
     runs = metrics.isotonic(r)
+    accuracy = runs.accuracy if sure else _doubted(runs.accuracy, runs.hits + runs.misses)
     # A run is flat between its highest score and its lowest, which may be the same.
     ends = np.stack([np.append(0, runs.last[:-1] + 1), runs.last], 1).reshape(-1)
     points = np.append(True, np.diff(ends) > 0)
-    x, y = r.score[ends][points][::-1].copy(), np.repeat(runs.accuracy, 2)[points][::-1].copy()
+    x, y = r.score[ends][points][::-1].copy(), np.repeat(accuracy, 2)[points][::-1].copy()
     return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+
+
+def _doubted(accuracy: Floats, count: Floats) -> Floats:
+    """Falling accuracies of runs, of which the first is no nearer to 1 and the last no nearer to 0 than 1 / (m + 2)."""
+    highest, lowest = 1 - 1 / (count[0] + 2), 1 / (count[-1] + 2)
+    if len(accuracy) > 1:  # not beyond the next run
+        highest, lowest = max(highest, accuracy[1]), min(lowest, accuracy[-2])
+    return np.clip(accuracy, lowest if accuracy[-1] == 0 else 0, highest if accuracy[0] == 1 else 1)
 
 
 def spline(held_out: Predictions | Outcomes, *, n_knots: int = 6) -> Curve:
     """The slope of a natural cubic spline through the cumulative accuracy minus confidence, plus the confidence.
 
     The spline runs over the rank of the sample, has knots at equal ranks and is fitted by least squares (Gupta et al.,
-    ICLR 2021). For a score that is no probability, only the accuracy is cumulated.
+    ICLR 2021). For a score that is no probability, only the accuracy is cumulated. Where the slope would reverse the
+    order of two confidences, they are pooled.
     """
     from scipy.interpolate import CubicSpline
 
@@ -93,23 +110,34 @@ def spline(held_out: Predictions | Outcomes, *, n_knots: int = 6) -> Curve:
     # The cumulated sum starts from 0, so the first knot is there too.
     columns, weight = basis(rank)[:, 1:], np.sqrt(size)
     heights = np.linalg.lstsq(columns * weight[:, None], excess * weight, rcond=None)[0]
-    slope = basis(rank - size / r.n / 2, 1)[:, 1:] @ heights
+    # Tied samples share the mean slope between their first rank and their last.
+    rise = np.diff(columns @ heights, prepend=0.0) / (size / r.n)
+    least = 1 / (r.n + 2)  # so that no loss is infinite
+    y = np.clip(_rising(claimed + rise, size), least, 1 - least)
     shown = np.unique(np.linspace(0, len(score) - 1, POINTS).round().astype(int))
-    x, y = score[shown], np.clip(claimed + slope, 0, 1)[shown]
-    return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+    return _fitted(outcomes, brier, lambda fit: Curve(fit, score[shown], y[shown]))
+
+
+def _rising(values: Floats, size: Floats) -> Floats:
+    """The non-decreasing values nearest to these: neighbors out of order get their mean."""
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(values, weights=size).x)
 
 
 def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
-    """sigmoid(a logit(c) + m) of least log loss; for a score that is no probability, sigmoid(a s + m) (Platt, 1999).
+    """sigmoid(a logit(c) + m) of least log loss, a >= 0; for a score that is no probability, sigmoid(a s + m) (Platt,
+    1999).
 
-    Targets are Platt's, drawn in by one sample each way, so that the fit is finite even if every answer is right.
+    Targets are Platt's, drawn in by one sample each way, so that the fit is finite even if every answer is right. If
+    higher confidences are right less often, a is 0, with a warning.
     """
     outcomes = held_out.outcomes()
     if not outcomes.is_probability:
-        (a, m), iterations = _regression(outcomes, outcomes.confidence[:, None])
+        (a, m), iterations = _rising_regression(outcomes, outcomes.confidence[:, None])
         return _fitted(outcomes, log_loss, lambda fit: ScoreLogistic(fit, a, m), iterations=iterations)
     log_c, log_rest = _logs(outcomes)
-    (a, m), iterations = _regression(outcomes, (log_c - log_rest)[:, None])
+    (a, m), iterations = _rising_regression(outcomes, (log_c - log_rest)[:, None])
     return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, a, m), iterations=iterations)
 
 
@@ -122,14 +150,21 @@ def beta(held_out: Predictions | Outcomes) -> Logistic:
     if not outcomes.is_probability:
         raise InputError("beta calibration needs a confidence in [0, 1]; for other scores use platt")
     log_c, log_rest = _logs(outcomes)
-    features, kept = np.stack([log_c, -log_rest], 1), [0, 1]
+    (a, b, m), iterations = _rising_regression(outcomes, np.stack([log_c, -log_rest], 1))
+    return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, b, m), iterations=iterations)
+
+
+def _rising_regression(outcomes: Outcomes, features: Floats) -> tuple[list[float], int]:
+    """As `_regression`, without negative coefficients: the lowest of them is dropped until there is none."""
+    kept = list(range(features.shape[1]))
     (*slopes, m), iterations = _regression(outcomes, features)
     while min(slopes, default=0.0) < 0:
         kept.pop(int(np.argmin(slopes)))
         (*slopes, m), iterations = _regression(outcomes, features[:, kept])
+    if not kept and outcomes.confidence.min() < outcomes.confidence.max():
+        warnings.warn("higher confidences are right less often: the map gives all the same confidence", stacklevel=4)
     found = dict(zip(kept, slopes, strict=True))
-    a, b = found.get(0, 0.0), found.get(1, 0.0)
-    return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, b, m), iterations=iterations)
+    return [*(found.get(i, 0.0) for i in range(features.shape[1])), m], iterations
 
 
 def _logs(outcomes: Outcomes) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.variants import parse_variant
 from assay._core.writing import not_over
-from assay.calibrators import CALIBRATORS, TOP_LABEL, calibrator, cross_validated, rows_digest, shared_rows
+from assay.calibrators import CALIBRATORS, TOP_LABEL, auto, calibrator, cross_validated, rows_digest, shared_rows
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
 from assay.comparing import Comparison, compare
 from assay.maps import Map
@@ -70,6 +71,8 @@ def calibrate_command(
     with loops.threads(threads), Console(stderr=True).status("") as status:
         for name, calibrator in chosen.items():
             status.update(f"fitting {name}")
+            if calibrator is auto:
+                calibrator = partial(auto, progress=lambda doing: status.update(f"fitting auto, {doing}"))
             try:
                 mapping, after = _fitted(calibrator, fit_on, test)
             except InputError as problem:

@@ -88,8 +88,9 @@ class ScoreLogistic(ConfidenceMap):
 
 
 def _sigmoid(x: Floats) -> Floats:
+    """Never quite 0 or 1, so that no loss is infinite."""
     with np.errstate(over="ignore"):  # 1 / inf is 0
-        return np.asarray(1 / (1 + np.exp(-x)))
+        return np.clip(1 / (1 + np.exp(-x)), CLIP, 1 - CLIP)
 
 
 def _like(given: Array, found: Floats) -> Array:

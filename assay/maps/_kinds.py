@@ -20,6 +20,7 @@ class Candidate:
     loss: float
     behind: float  # how much worse than the best
     error: float  # standard error of that
+    note: str = ""  # why it was not compared on all rows
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Fit:
     chosen_from: tuple[Candidate, ...] = ()  # what `auto` compared
     rows: str = ""  # digest of the rows it was fitted on, if a command saved the map
     classes: tuple[str, ...] | None = None  # names of the classes, in the order of the map
+    why: str = ""  # why `auto` chose it
 
     def __str__(self) -> str:
         bound = ", at a bound" if self.at_bound else ""

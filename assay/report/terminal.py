@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from math import isinf
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -100,11 +101,14 @@ def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
     return replace(comparison, differences=comparison.differences | same, verdicts=tuple(verdicts))
 
 
-def _candidates(name: str, fit: Fit) -> Grid:
-    table = _grid(f"{name} chose among", "NLL", "behind the best", "standard error")
-    for candidate in fit.chosen_from:
-        table.add_row(candidate.name, f"{candidate.loss:.4f}", f"{candidate.behind:.5f}", f"{candidate.error:.5f}")
-    return table
+def _candidates(name: str, fit: Fit) -> RenderableType:
+    """What was compared, and why the winner was chosen."""
+    table = _grid(f"{name} chose among", "NLL", "behind the best", "standard error", "what it is")
+    table.columns[-1].header = ""
+    for c in fit.chosen_from:
+        shown = ("", "", "") if isinf(c.loss) else (f"{c.loss:.4f}", f"{c.behind:.5f}", f"{c.error:.5f}")
+        table.add_row(c.name, *shown, c.note or ("infinite NLL" if isinf(c.loss) else ""))
+    return Group(table, Text(f"{fit.why}.", "bold"))
 
 
 def threshold_view(threshold: Threshold | GroupThresholds) -> RenderableType:
