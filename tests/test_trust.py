@@ -337,3 +337,14 @@ def test_a_process_waits_for_another_in_the_same_folder_and_not_for_itself(tmp_p
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(timeout=1.5)
     assert other.wait(timeout=10) == 0
+
+
+def test_verify_finds_a_changed_file_in_a_whole_study(run_folder, capsys):
+    assert exit_code("verify", "runs") == 0
+    assert "1 runs, 2 finished files: all as they were written" in capsys.readouterr().out
+    (run_folder / "shift/b.npz").write_bytes(b"c")
+    assert exit_code("verify", "runs") == 2
+    assert "b.npz: has changed since it was written" in capsys.readouterr().out.replace("\n", "")
+    (run_folder / "manifest.json").write_text("{")
+    assert exit_code("verify", "runs") == 2
+    assert exit_code("verify", "nowhere") == 2

@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "Write a model, a map and a threshold to one ONNX file.",
     "list": "List metrics, calibrators, scores, recipes, networks or data sets, a line each.",
     "train": "Train a network and write its predictions.",
+    "verify": "Say whether the files of a run, or of all runs of a study, are as they were written.",
 }
 
 
