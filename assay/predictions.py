@@ -370,9 +370,3 @@ def _tags(
         "weights": arrays.weights(weights, n=n),
         "cluster": arrays.tags(cluster, name="cluster", n=n),
     }
-
-
-def refuse_weights(*rows: Predictions | Outcomes) -> None:
-    """Refuse weights and clusters where a statement does not know them."""
-    if any(x.weights is not None or x.cluster is not None for x in rows):
-        raise InputError("weights and clusters are not known here; leave these columns out")
