@@ -792,8 +792,8 @@ def test_trying_a_study_out_says_everything_that_is_wrong(tmp_path, monkeypatch)
     tried = try_out(small(data=["cifar10", "digits"], networks=["resnet8"], recipes=["mixup", words]))
     missing, wrong, again = tried.problems
     assert "cifar10" in missing  # and yet steps are made, on images of its shape
-    assert "focal,gamma=three on cifar10" in wrong
-    assert "focal,gamma=three on digits" in again
+    assert "focal,gamma=three with resnet8 on cifar10" in wrong
+    assert "focal,gamma=three with resnet8 on digits" in again
     assert any("tree_lstm" in problem for problem in try_out(small(data=["cifar10"], networks=["tree_lstm"])).problems)
 
 
