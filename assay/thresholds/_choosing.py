@@ -75,6 +75,9 @@ def choose_threshold(
         raise InputError(f"confidence must lie between 0 and 1, got {confidence}")
     if sum(way is not None for way in (risk, coverage, error_cost)) > 1:
         raise InputError("give only one of risk, coverage and error_cost")
+    rows = held_out.source if isinstance(held_out, Tables) else held_out
+    if getattr(rows, "weights", None) is not None or getattr(rows, "cluster", None) is not None:
+        raise InputError("a promise about errors knows no weights or clusters yet; leave these columns out")
     goal = _Goal(risk, coverage, error_cost)
     if not isinstance(held_out, Predictions | Outcomes | Tables | Ranking):
         if by is not None:
