@@ -1,57 +1,33 @@
 """A language model that states its own confidence: audit it, correct it, and choose when to ask a person.
 
-    python examples/llm_confidence.py [answers.csv]
+    python examples/llm_confidence.py answers.jsonl
 
-Only the stated confidence of each answer and whether it was right are known. Your file has the columns `question`,
-`stated` (0 to 1) and `right` (0 or 1). Without a file the answers are SIMULATED by the function `simulated`, and no
-model is asked: each question has a chance of a right answer, and the stated confidence is that chance, overstated and
-rounded to the values that people and language models like to say. A real model gives other figures; the steps are the
-same.
+Each row of the file is one answer as an evaluation leaves it: `question` (its id), `response` (the text, in which the
+model states how sure it is: "Confidence: 90%") and `correct` (true or false). Answers that state no confidence are left
+out and counted.
 """
 
-import csv
 import sys
 
 import numpy as np
 
-from assay import Outcomes, audit, compare
-from assay.calibrators import TOP_LABEL
+from assay import Outcomes, audit, choose_threshold, compare, files
+from assay.calibrators import auto
+from assay.files import Columns
 from assay.maps import apply
-from assay.thresholds import choose_threshold
 
-STATED = np.array([0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99])
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
+columns = Columns(confidence_from="response", ids="question", unanswered="drop")
+answers = files.read(sys.argv[1], columns)
+assert isinstance(answers, Outcomes)
+print(f"{len(answers)} answers with a stated confidence")
 
-
-def simulated(n: int, seed: int) -> Outcomes:
-    """Answers that are right by chance, and the usual value nearest to an overstated, noisy estimate of it."""
-    rng = np.random.default_rng(seed)
-    chance = rng.beta(3, 1, n)
-    felt = 1 - 0.5 * (1 - chance) + rng.normal(0, 0.06, n)
-    stated = STATED[np.abs(felt[:, None] - STATED).argmin(1)]
-    return Outcomes.from_scores(stated, rng.random(n) < chance)
-
-
-def read(file: str) -> Outcomes:
-    with open(file, newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return Outcomes.from_scores([float(row["stated"]) for row in rows], [int(row["right"]) for row in rows])
-
-
-given = len(sys.argv) > 1
-answers = read(sys.argv[1]) if given else simulated(4000, seed=0)
-print(f"{len(answers)} answers {f'from {sys.argv[1]}' if given else '(simulated)'}")
-half, quarter = len(answers) // 2, len(answers) // 4
-fit_on, choose_on, test = answers[:half], answers[half : half + quarter], answers[half + quarter :]
-
+part = np.random.default_rng(0).permutation(len(answers)) % 4
+fit_on, choose_on, test = answers[part < 2], answers[part == 2], answers[part == 3]
+mapping = auto(fit_on)
+corrected = apply(mapping, test)
 print("stated:    ", audit(test))
-corrected = {name: apply(TOP_LABEL[name](fit_on), test) for name in ("platt", "isotonic", "histogram")}
-for name, rows in corrected.items():
-    assert isinstance(rows, Outcomes)
-    ece = audit(rows)["ece"]
-    print(f"{name + ':':11} ECE {ece.value:.2%}, where noise alone shows {ece.floor:.2%}; {compare(test, rows)}")
-
-# Platt's curve keeps the order, so it cannot hurt the ranking; and the map is a simple formula.
-platt = TOP_LABEL["platt"](fit_on)
-print("map:       ", platt)
-threshold = choose_threshold(apply(platt, choose_on), risk=0.15)
-print("threshold: ", threshold)
+print("corrected: ", audit(corrected))
+print("difference:", compare(test, corrected))
+print("threshold: ", choose_threshold(apply(mapping, choose_on), risk=0.15))

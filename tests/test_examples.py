@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import runpy
 import shlex
@@ -38,19 +39,21 @@ def test_a_timid_forest_is_calibrated_and_keeps_its_promise(monkeypatch, capsys)
     assert ast.literal_eval(lines[-1])["ece"] < 0.05
 
 
-def test_stated_confidence_is_corrected_and_said_to_be_simulated(monkeypatch, capsys):
-    lines = run_here("llm_confidence", [], monkeypatch, capsys)
-    assert "(simulated)" in lines[0]
+def test_stated_confidence_is_read_from_text_corrected_and_given_a_threshold(tmp_path, monkeypatch, capsys):
+    """Rows as an evaluation leaves them: four in five say 95 % and are right three times in four."""
+    said = ["Confidence: 60%", "Confidence: 95%", "confidence: 0.95", "I am 95% sure", "Confidence: 19/20"]
+    rows = [
+        {"question": i, "response": f"B. {said[i % 5]}", "correct": i % 4 > 0 if i % 5 else i % 2 == 0}
+        for i in range(2000)
+    ]
+    rows.append({"question": 2000, "response": "I cannot answer that.", "correct": False})
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.warns(UserWarning, match="1 of 2001 rows have no usable confidence"):
+        lines = run_here("llm_confidence", [str(tmp_path / "answers.jsonl")], monkeypatch, capsys)
+    assert lines[0] == "2000 answers with a stated confidence"
     assert "Over-confident" in lines[1]
-    assert "calibration better" in lines[2]
-    assert lines[-1].startswith("threshold:  accept above")
-
-
-def test_stated_confidence_is_read_from_a_file(tmp_path, monkeypatch, capsys):
-    rows = [f"q{i},{0.9 if i % 3 else 0.6},{int(i % 3 > 0)}" for i in range(400)]
-    (tmp_path / "answers.csv").write_text("\n".join(["question,stated,right", *rows]))
-    lines = run_here("llm_confidence", [str(tmp_path / "answers.csv")], monkeypatch, capsys)
-    assert lines[0].startswith("400 answers from")
+    assert "calibration better" in lines[3]
+    assert lines[-1].startswith("threshold:  accept")
 
 
 def test_the_exported_file_answers_and_hands_over(tmp_path, monkeypatch, capsys):

@@ -39,6 +39,7 @@ from assay.metrics._failure import (
     risk_at_coverage,
     risk_coverage,
 )
+from assay.metrics._hle import hle_rms, hle_rms_published
 from assay.metrics._isotonic import Isotonic
 from assay.metrics._kernel import mmce, smooth_ece
 from assay.metrics._means import accuracy, brier, mean_confidence, mean_entropy, nll
@@ -127,6 +128,8 @@ __all__ = [
     "equal_width",
     "evaluate",
     "fpr95",
+    "hle_rms",
+    "hle_rms_published",
     "isotonic",
     "known_metric",
     "mce",
