@@ -13,7 +13,7 @@ import assay
 ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "_core.arrays _core.library",
-    "_core.own_code _core.text",
+    "_core.own_code _core.text _core.reading",
     "_core.plain _core.lookup _core.outputs _core.showing _core.variants _core.writing",
     "_core.manifest",
     "_core.loops",

@@ -9,14 +9,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from warnings import warn
-from zipfile import BadZipFile
-from zlib import error as ZlibError
 
 import numpy as np
 
 from assay._core import arrays
 from assay._core.arrays import Array, InputError
 from assay._core.lookup import hint
+from assay._core.reading import require_file
 from assay._core.writing import replacing
 from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
@@ -123,13 +122,14 @@ def _reasons(path: Path) -> Iterator[None]:
     """Errors that name the file, whatever went wrong in reading it."""
     if path.suffix not in ENDINGS:
         raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(ENDINGS)}")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    require_file(path)
     try:
         yield
     except InputError as problem:
         raise InputError(f"{path}: {problem}") from problem
-    except (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, BadZipFile, ZlibError) as problem:
+    except MemoryError as problem:
+        raise InputError(f"{path}: does not fit into memory: {problem or 'it is full'}") from problem
+    except Exception as problem:  # whatever zip, its compressions, numpy and arrow raise of a damaged file
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
 

@@ -5,14 +5,24 @@ A reader takes the names of the columns that hold tags: these are read as text.
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
+from weakref import finalize
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
 from assay._core.arrays import Array, InputError, Mask
+from assay._core.reading import refuse_bomb
+
+LAYOUT = b"assay_layout"  # key of a Parquet file's metadata
+MARK = b"assay "  # before the digest of the names at the end of an npz file
 
 
 class LazyTable(Mapping[str, Array]):
@@ -25,10 +35,9 @@ class LazyTable(Mapping[str, Array]):
         missing: Callable[[str], Mask] | None = None,
         picked: Callable[[Mask], LazyTable] | None = None,
     ):
-        repeated = [name for name in names if names.count(name) > 1]
-        if repeated:
-            raise InputError(f"two columns are called '{repeated[0]}'")
-        self.names, self.load = names, load
+        self.names, self.load = dict.fromkeys(names), load
+        if len(self.names) < len(names):
+            raise InputError(f"two columns are called '{Counter(names).most_common(1)[0][0]}'")
         self._missing, self._picked = missing, picked
 
     def missing(self, name: str) -> Mask:
@@ -39,7 +48,7 @@ class LazyTable(Mapping[str, Array]):
         """The table of the chosen rows."""
         if self._picked is not None:
             return self._picked(rows)
-        return LazyTable(self.names, lambda name: self.load(name)[rows])
+        return LazyTable(list(self.names), lambda name: self.load(name)[rows])
 
     def replacing(self, **columns: Array) -> LazyTable:
         """The table with some columns replaced or added; it has lost what was missing."""
@@ -60,28 +69,45 @@ class LazyTable(Mapping[str, Array]):
 
 
 def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
-    def load(name: str) -> Array:
-        # np.load leaves a stream that it opens itself open if the archive is damaged.
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            try:
-                return np.asarray(archive[name])
-            except ValueError as problem:
-                store = "store text as an array of str, and rows of equal length as one array of numbers"
-                raise InputError(f"column '{name}' holds Python objects or is damaged; {store}") from problem
-
-    with path.open("rb") as stream:
+    with ExitStack() as opened:
+        stream = opened.enter_context(path.open("rb"))
         try:
             archive = np.load(stream, allow_pickle=False)
         except ValueError as problem:  # neither an archive nor an array: numpy takes it for a pickle
             raise InputError("cannot be read as npz: it is no archive of arrays, as np.savez writes them") from problem
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise InputError("is a single array, not an npz archive of named ones")
-        return LazyTable(archive.files, load)
+        opened.enter_context(archive)
+        _check_names(archive.zip.comment, archive.files)
+        table = LazyTable(archive.files, partial(_npz_column, path, archive))
+        finalize(table, opened.pop_all().close)  # opened once: an archive of many columns is slow to open
+        return table
+
+
+def _check_names(comment: bytes, names: list[str]) -> None:
+    """Compare the names with the digest that `_write_npz` wrote at the end of the file, if it did."""
+    ours = bool(comment) and comment[: len(MARK)] == MARK[: len(comment)]
+    if ours and comment != MARK + _digest(names):
+        raise InputError("cannot be read as npz: it is damaged, its names are not those that were written")
+
+
+def _npz_column(path: Path, archive: Any, name: str) -> Array:
+    member = f"{name}.npy"
+    refuse_bomb(path, archive.zip.getinfo(member if member in archive.zip.NameToInfo else name).file_size)
+    try:
+        return np.asarray(archive[name])
+    except ValueError as problem:
+        store = "store text as an array of str, and rows of equal length as one array of numbers"
+        raise InputError(f"column '{name}' holds Python objects or is damaged; {store}") from problem
 
 
 def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
-    arrays: dict[str, Any] = dict(table)
-    np.savez_compressed(stream, **arrays)
+    """As np.savez_compressed, and a digest of the names: zip has checksums of the contents alone."""
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        archive.comment = MARK + _digest(list(table))
+        for name, array in table.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
@@ -89,9 +115,12 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     import pyarrow.parquet as pq
 
     try:
-        return _from_arrow(pq.read_table(path))
+        about = pq.read_metadata(path)
+        refuse_bomb(path, 8 * about.num_rows * about.num_columns)
+        _check_layout(about)
+        return _from_arrow(pq.read_table(path, page_checksum_verification=True))
     except (pa.ArrowException, OSError) as problem:
-        if getattr(problem, "errno", None):  # an error of the system, not of the file
+        if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
@@ -109,6 +138,23 @@ def parquet_batches(path: Path, columns: list[str] | None, rows: int) -> Iterato
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
 
+def _check_layout(about: Any) -> None:
+    """Compare names, types and rows with those that `_layout` wrote: pages have checksums, what describes them not."""
+    written = (about.metadata or {}).get(LAYOUT)
+    if written is not None and written != _layout(about.schema.to_arrow_schema(), about.num_rows):
+        raise InputError("is damaged: its columns or rows are not those that were written")
+
+
+def _layout(schema: Any, rows: int) -> bytes:
+    # Parquet calls the items of a list elements.
+    columns = [[field.name, str(field.type).replace("<element:", "<item:")] for field in schema]
+    return _digest([rows, columns])
+
+
+def _digest(described: object) -> bytes:
+    return sha256(json.dumps(described).encode()).hexdigest().encode()
+
+
 def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -116,9 +162,10 @@ def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     columns = {name: _arrow_column(pa, array) for name, array in table.items()}
     vectors = [f"{name}.list.element" for name, array in table.items() if array.ndim == 2]
     dictionary = [name for name, array in table.items() if array.dtype.kind == "U"]
-    pq.write_table(
-        pa.table(columns), stream, compression="zstd", use_dictionary=dictionary, use_byte_stream_split=vectors
-    )
+    written = pa.table(columns)
+    options = {"use_dictionary": dictionary, "use_byte_stream_split": vectors, "write_page_checksum": True}
+    described = written.replace_schema_metadata({LAYOUT: _layout(written.schema, written.num_rows)})
+    pq.write_table(described, stream, compression="zstd", **options)
 
 
 def _arrow_column(pa: Any, array: Array) -> Any:

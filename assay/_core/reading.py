@@ -1,0 +1,30 @@
+"""What may be read: regular files only, and none that unpacks to far more than its size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from assay._core.arrays import InputError
+
+LARGE = 2**30  # bytes below which a file may unpack to anything
+MOST = 500  # times the size of a file that it may unpack to beyond that
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is not there, a folder, a pipe or a device."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise InputError(f"{path}: no such file") from problem
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
+    if not S_ISREG(mode):
+        raise InputError(f"{path}: is a {'folder' if S_ISDIR(mode) else 'pipe or a device'}, not a file")
+
+
+def refuse_bomb(path: Path, size: int) -> None:
+    """Refuse a file that says it unpacks to so many bytes, if they are far more than it has."""
+    packed = path.stat().st_size
+    if size > max(LARGE, MOST * packed):
+        raise InputError(f"unpacks to {size / 1e9:,.1f} GB from {packed / 1e6:,.3f} MB; refused as made to fill memory")
