@@ -255,6 +255,12 @@ class Outcomes:
     is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
     map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
 
+    def __post_init__(self) -> None:
+        for name in ("correct", "nll", "brier", "entropy", "ids", "group", "weights", "cluster"):
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self.confidence):
+                raise InputError(f"{len(self.confidence)} rows of confidence but {len(column)} of {name}")
+
     @staticmethod
     def from_scores(
         confidence: ArrayLike,

@@ -264,6 +264,7 @@ def test_lists_of_unequal_length_are_named(tmp_path):
 
 
 def test_unknown_endings_and_missing_files_are_named(tmp_path):
+    (tmp_path / "x.txt").touch()
     with pytest.raises(InputError, match=r"unknown kind of file '\.txt'; use \.npz, \.parquet, \.csv"):
         files.read(tmp_path / "x.txt")
     with pytest.raises(InputError, match=r"x\.npz: no such file"):

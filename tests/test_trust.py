@@ -7,13 +7,16 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay._core import manifest
+from assay import Outcomes, Predictions, files
+from assay._core import manifest, reading
 from assay._core.arrays import InputError
 from assay._core.own_code import located
 from assay._core.text import file_name, latex
@@ -348,3 +351,99 @@ def test_verify_finds_a_changed_file_in_a_whole_study(run_folder, capsys):
     (run_folder / "manifest.json").write_text("{")
     assert exit_code("verify", "runs") == 2
     assert exit_code("verify", "nowhere") == 2
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    tags = {"ids": [f"n{i}" for i in range(40)], "group": list("ab" * 20)}
+    whole = Predictions.from_logits(rng.normal(size=(40, 3)).astype(np.float32), rng.integers(0, 3, 40), **tags)
+    file = tmp_path / f"x.{ending}"
+    files.write(whole, file)
+    content = file.read_bytes()
+    for bit in rng.integers(0, 8 * len(content), 150):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        file.write_bytes(flipped)
+        try:
+            found = files.read(file)
+        except InputError:
+            continue
+        assert isinstance(found, Predictions)
+        for name in ("values", "labels", *tags):
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), err_msg=f"{name}, bit {bit}")
+
+
+# One line, always.
+
+
+def test_a_closed_pipe_loses_no_file(tmp_path):
+    words = [sys.executable, "-m", "assay", "audit", "--json", str(tmp_path / "audit.json")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert (tmp_path / "audit.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "assay", "audit"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (2, b"assay: output: No space left on device\n")
+
+
+def test_control_signs_do_not_reach_the_terminal(capsys):
+    exit_code("audit", "x\x1b[2J\u202e.npz")
+    assert capsys.readouterr().err == "assay: x\\x1b[2J\\u202e.npz: no such file\n"
+
+
+def test_what_is_no_file_is_called_what_it_is(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "folder.npz").mkdir()
+    (tmp_path / "loop.npz").symlink_to(tmp_path / "loop.npz")
+    for name, what in (("pipe", "is a pipe or a device"), ("folder", "is a folder"), ("loop", "Too many levels")):
+        with pytest.raises(InputError, match=what):
+            files.read(tmp_path / f"{name}.npz")
+
+
+def test_an_output_that_cannot_be_is_noticed_before_the_work(tmp_path, capsys):
+    (tmp_path / "x.npz").write_text("never read")
+    assert exit_code("audit", tmp_path / "x.npz", "--json", tmp_path / "nowhere" / "x.json") == 2
+    assert "there is no such folder" in capsys.readouterr().err
+
+
+DEEP = {"nested": "x = " + "[" * 20_000, "digits": "epochs = 1" + "0" * 5000, "large": "#" * 1_000_001}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
+def test_a_study_made_to_break_its_reader_is_refused(tmp_path, text):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(InputError, match=r"study.toml: (cannot be read|is larger)"):
+        read_study(tmp_path / "study.toml")
+
+
+def test_columns_in_large_numbers_are_read_in_time(tmp_path):
+    table = {f"logits_{j}": np.zeros(2) for j in range(4000)} | {"labels": np.zeros(2, dtype=np.int64)}
+    np.savez(tmp_path / "x.npz", **table)
+    start = time.process_time()
+    files.read(tmp_path / "x.npz")
+    assert time.process_time() - start < 5
+
+
+def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LARGE", 10**6)
+    for ending in ("npz", "parquet"):
+        zeros = Predictions.from_logits(np.zeros((400_000, 2), dtype=np.float32), np.zeros(400_000, dtype=np.int64))
+        files.write(zeros, tmp_path / f"x.{ending}")
+        with pytest.raises(InputError, match="unpacks to .* refused"):
+            files.read(tmp_path / f"x.{ending}")
+
+
+def test_side_columns_of_another_length_are_refused():
+    with pytest.raises(InputError, match="2 rows of confidence but 3 of nll"):
+        Outcomes(np.array([0.1, 0.2]), np.array([True, False]), nll=np.zeros(3))

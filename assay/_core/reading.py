@@ -8,7 +8,7 @@ from stat import S_ISDIR, S_ISREG
 from assay._core.arrays import InputError
 
 LARGE = 2**30  # bytes below which a file may unpack to anything
-MOST = 500  # times the size of a file that it may unpack to beyond that
+MOST = 100  # times the size of a file that it may unpack to beyond that
 
 
 def require_file(path: Path) -> None:

@@ -45,13 +45,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:
-    """Refuse to write over a file that is read, or two results to one file."""
+    """Refuse, before the work, to write over a file that is read, two results to one file, or where nothing can be."""
     taken = {path.resolve() for path in reading if path is not None}
     for path in written:
         if path is not None:
             if path.resolve() in taken:
                 raise InputError(f"{path} is read or written already; give what is written a name of its own")
             taken.add(path.resolve())
+            _mode(path)
+            if not os.access(path.parent, os.W_OK):
+                why = "its folder is not writable" if path.parent.is_dir() else "there is no such folder"
+                raise InputError(f"{path}: cannot be written: {why}")
 
 
 def _mode(path: Path) -> int | None:
@@ -60,6 +64,8 @@ def _mode(path: Path) -> int | None:
         found = path.stat().st_mode
     except FileNotFoundError:
         return None
+    except OSError as problem:
+        raise InputError(f"{path}: cannot be written: {problem.strerror or problem}") from problem
     if not S_ISREG(found):
         raise InputError(f"{path}: cannot be written: it exists and is not a regular file")
     return S_IMODE(found)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from io import TextIOWrapper
 
 from cyclopts import App, CycloptsError
 
 import assay
 from assay._core.arrays import InputError
 from assay._core.lookup import EXTRAS, missing
+from assay._core.text import printable
+from assay.cli.streams import drop_output, make_patient
 
 COMMANDS = {
     "audit": "Tell how far the confidence of one or several models can be trusted.",
@@ -48,13 +49,19 @@ def main(words: Sequence[str] | None = None) -> None:
     Wrong input or usage is one line on stderr and exit code 2.
     """
     warnings.formatwarning = lambda message, *_, **__: f"assay: {message}\n"
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that has no arrows is no reason to fail
+    make_patient()
     try:
-        app(sys.argv[1:] if words is None else words, print_error=False, exit_on_error=False)
+        try:
+            app(sys.argv[1:] if words is None else words, print_error=False, exit_on_error=False)
+        finally:
+            sys.stdout.flush()
     except (InputError, CycloptsError) as problem:
-        _fail(" ".join(str(problem).split()))
+        _fail(str(problem))
+    except MemoryError as problem:
+        _fail(f"the memory is full: {problem}")
+    except OSError as problem:
+        drop_output()
+        _fail(f"{problem.filename or 'output'}: {problem.strerror or problem}")
     except ImportError as problem:
         package = (problem.name or "").partition(".")[0]
         if package not in EXTRAS:
@@ -63,5 +70,5 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str) -> None:
-    print(f"assay: {message}", file=sys.stderr)
+    print(f"assay: {printable(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(2)

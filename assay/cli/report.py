@@ -122,7 +122,7 @@ def report_command(
         A folder to write figures to, as SVG.
     """
     study = read_study(file)
-    not_over(to, html, figures, reading=[file])
+    not_over(to, html, reading=[file, figures])
     if figures is not None and figures.is_file():
         raise InputError(f"{figures} is a file; --figures needs a folder")
     if figures is not None:

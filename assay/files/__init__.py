@@ -120,9 +120,9 @@ def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelle
 @contextmanager
 def _reasons(path: Path) -> Iterator[None]:
     """Errors that name the file, whatever went wrong in reading it."""
+    require_file(path)
     if path.suffix not in ENDINGS:
         raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(ENDINGS)}")
-    require_file(path)
     try:
         yield
     except InputError as problem:

@@ -78,7 +78,7 @@ def _read_npz(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise InputError("is a single array, not an npz archive of named ones")
         opened.enter_context(archive)
-        _check_names(archive.zip.comment, archive.files)
+        _check_names(archive.zip.comment if archive.zip else b"", archive.files)
         table = LazyTable(archive.files, partial(_npz_column, path, archive))
         finalize(table, opened.pop_all().close)  # opened once: an archive of many columns is slow to open
         return table

@@ -25,6 +25,7 @@ from pydantic import (
 
 from assay._core.arrays import InputError
 from assay._core.lookup import hint, lookup
+from assay._core.reading import require_file
 from assay._core.text import file_name
 from assay._core.variants import Number, Value, Variant, parse_variant
 from assay.epochs import Record
@@ -37,6 +38,7 @@ from assay.study._variants import Entry, Plain, variants
 
 Grid = list[Plain]
 USUAL_SCORE = "max_probability"  # the score that maps of the confidence change
+LARGEST = 10**6  # bytes of a study file
 TEMPERATURE = "temperature"  # the result of a calibrator: not a metric, but the papers tabulate it
 
 
@@ -217,8 +219,15 @@ def read_study(file: str | Path) -> Study:
 
 def _content(file: Path, extending: tuple[Path, ...] = ()) -> dict[str, Any]:
     try:
+        require_file(file)
+        if file.stat().st_size > LARGEST:
+            raise InputError(f"{file}: is larger than {LARGEST:,} bytes; a study is a small file")
         own = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except InputError:
+        raise
+    except RecursionError as problem:
+        raise InputError(f"{file}: cannot be read: it is nested too deeply") from problem
+    except (OSError, ValueError) as problem:  # also numbers of too many digits
         raise InputError(f"{file}: cannot be read: {problem}") from problem
     if file.resolve() in extending:
         raise InputError(f"{file}: extends itself")
