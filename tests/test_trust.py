@@ -440,7 +440,7 @@ def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
     for ending in ("npz", "parquet"):
         zeros = Predictions.from_logits(np.zeros((400_000, 2), dtype=np.float32), np.zeros(400_000, dtype=np.int64))
         files.write(zeros, tmp_path / f"x.{ending}")
-        with pytest.raises(InputError, match="unpacks to .* refused"):
+        with pytest.raises(InputError, match=r"unpacks to .* refused"):
             files.read(tmp_path / f"x.{ending}")
 
 
