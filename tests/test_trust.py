@@ -414,7 +414,7 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
 def test_an_output_that_cannot_be_is_noticed_before_the_work(tmp_path, capsys):
     (tmp_path / "x.npz").write_text("never read")
     assert exit_code("audit", tmp_path / "x.npz", "--json", tmp_path / "nowhere" / "x.json") == 2
-    assert "there is no such folder" in capsys.readouterr().err
+    assert "No such file or directory" in capsys.readouterr().err
 
 
 DEEP = {"nested": "x = " + "[" * 20_000, "digits": "epochs = 1" + "0" * 5000, "large": "#" * 1_000_001}

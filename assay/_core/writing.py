@@ -25,8 +25,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     The temporary file is in the same folder, under a name that no other call uses. The new file has the permissions of
     the one it replaces. File and folder are synced, so that the new file survives a power cut.
     """
-    if not path.name:
-        raise InputError(f"'{path}' names no file to write to")
     try:
         mode = _mode(path)
         temporary, descriptor = _temporary(path)
@@ -54,12 +52,14 @@ def not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:
             taken.add(path.resolve())
             _mode(path)
             if not os.access(path.parent, os.W_OK):
-                why = "its folder is not writable" if path.parent.is_dir() else "there is no such folder"
+                why = "its folder is not writable" if path.parent.is_dir() else "No such file or directory"
                 raise InputError(f"{path}: cannot be written: {why}")
 
 
 def _mode(path: Path) -> int | None:
     """The permissions of the file to replace; None if there is none yet."""
+    if not path.name:
+        raise InputError(f"'{path}' names no file to write to")
     try:
         found = path.stat().st_mode
     except FileNotFoundError:
