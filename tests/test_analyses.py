@@ -547,8 +547,10 @@ def write_run(folder: Path, rng: np.random.Generator) -> None:
     np.savez(
         folder / "samples.npz", ids=np.arange(60), learned_epoch=rng.integers(0, 5, 60), gradient_norm_3=rng.random(60)
     )
-    for name in ("train", "test"):
-        predictions = Predictions.from_logits(rng.normal(size=(60, 3)), rng.integers(0, 3, 60), ids=np.arange(60))
+    for name in ("train", "test", "held_out"):
+        labels = rng.integers(0, 3, 60)
+        logits = rng.normal(size=(60, 3)) + 2 * np.eye(3)[labels]
+        predictions = Predictions.from_logits(logits, labels, ids=np.arange(60))
         files.write(predictions, folder / f"{name}.npz")
 
 
@@ -658,7 +660,7 @@ def test_a_study_is_drawn_into_files_that_are_named_after_what_they_show(tmp_pat
     study, runs = results.study, results.runs
     written = draw_study(study, runs, tmp_path, results.rows, tmp_path / "figures", "png")
     assert [file.name for file in written] == [
-        f"{name}.png" for name in ("map-digits-mlp", "effects-on-ece-digits-mlp", "effects-on-auroc-digits-mlp")
+        f"{name}-digits-mlp.png" for name in ("map", "bars", "effects-on-ece", "effects-on-auroc")
     ]
     assert all(file.stat().st_size > 1000 for file in written)
     assert dict(mpl.rcParams) == before

@@ -733,3 +733,26 @@ def test_rows_of_a_cluster_are_left_out_together():
     assert [len(seen) for seen in fitted_on] == [16] * 5
     with pytest.raises(InputError, match="4 clusters are too few for 5 folds"):
         cross_validated(replace(p, cluster=np.repeat(np.arange(4), 50)), temperature)
+
+
+def test_a_weight_of_two_is_the_row_twice_for_a_temperature(predictions):
+    twice = np.arange(0, 2000, 3)
+    weights = np.ones(2000)
+    weights[twice] = 2
+    rows = np.concatenate([np.arange(2000), twice])
+    repeated = replace(predictions, ids=None)[rows]
+    weighted = replace(predictions, weights=weights)
+    assert temperature(weighted).t == pytest.approx(temperature(repeated).t, rel=1e-9)
+    assert temperature(weighted).fit.after == pytest.approx(temperature(repeated).fit.after, rel=1e-9)
+    assert temperature_by_ece(weighted).t == temperature_by_ece(repeated).t
+    ones = replace(predictions, weights=np.ones(2000))
+    assert temperature(ones).t == pytest.approx(temperature(predictions).t, rel=1e-9)
+
+
+KNOW_WEIGHTS = ("temperature", "temperature_ece", "temperature_ada_ece", "auto", "temperature_histogram")
+
+
+@pytest.mark.parametrize("name", [name for name in CALIBRATORS if name not in KNOW_WEIGHTS])
+def test_a_calibrator_that_counts_every_row_alike_refuses_weights(name, predictions):
+    with pytest.raises(InputError, match="these have weights"):
+        CALIBRATORS[name](replace(predictions, weights=np.ones(2000)))

@@ -757,7 +757,7 @@ def test_smaller_held_out_sets_are_drawn_and_within_larger_ones(finished, tmp_pa
         given.append(held_out.ids.tolist())
         return temperature(held_out)
 
-    monkeypatch.setitem(_corrections.FITTED, "temperature", calibrator)
+    monkeypatch.setattr(_corrections, "FITTED", {**_corrections.FITTED, "temperature": calibrator})
     root = tmp_path / "runs"
     shutil.copytree(finished, root)
     sized = small(calibrators=["temperature"], held_out_sizes=[20, 50, None])

@@ -7,10 +7,12 @@ import numpy as np
 from assay._core import loops
 from assay._core.arrays import Array, Floats, Labels
 from assay.calibrators._temperature import logits_of, temperature
+from assay.calibrators._weights import unweighted
 from assay.maps import Ensemble, Fit
 from assay.predictions import Predictions
 
 
+@unweighted
 def ensemble_temperature(held_out: Predictions) -> Ensemble:
     """a softmax(z / t) + b softmax(z) + c / k, with the temperature of least NLL and then the weights of least NLL.
 

@@ -17,6 +17,7 @@ from assay._core.arrays import CHUNK, Array, Floats, InputError, Labels, row_chu
 from assay.calibrators._cross import simplest
 from assay.calibrators._cross_entropy import nll_in_place, residual_in_place
 from assay.calibrators._temperature import temperature
+from assay.calibrators._weights import unweighted
 from assay.maps import Affine, Fit, features
 from assay.predictions import Predictions
 
@@ -26,6 +27,7 @@ ROWS = 5000  # by which steps are scaled
 AT_ONCE = 512  # rows of a product of matrices, at least
 
 
+@unweighted
 def dirichlet(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
     """softmax(W ln p + b) of least NLL, plus a ridge on b and on how far W is from a multiple of the identity.
 
@@ -35,6 +37,7 @@ def dirichlet(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
     return _fitted(held_out, True, free_diagonal)
 
 
+@unweighted
 def matrix(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
     """softmax(W z + b) of least NLL, with the ridge of `dirichlet`; z are log-probabilities if there are no logits."""
     return _fitted(held_out, held_out.normalized, free_diagonal)

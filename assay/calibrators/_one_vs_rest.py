@@ -11,12 +11,14 @@ from assay import metrics
 from assay._core.arrays import row_chunks, single
 from assay._core.plain import ClassSums
 from assay.calibrators._top_label import histogram_mass, pooled
+from assay.calibrators._weights import unweighted
 from assay.maps import ConfidenceMap, Fit, OneVsRest, Steps
 from assay.predictions import Outcomes, Predictions
 
 OBJECTIVE = "Brier before rows are normalized"
 
 
+@unweighted
 def histogram_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRest:
     """How often each class was true in each of `n_bins` bins of equal width of its probability; rows sum to 1 again.
 
@@ -37,11 +39,13 @@ def histogram_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRe
     return OneVsRest(fit, tuple(Steps(fit, upper, row) for row in value))
 
 
+@unweighted
 def histogram_mass_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRest:
     """How often each class was true in each of `n_bins` bins of equal mass of its probability; rows sum to 1 again."""
     return _each_class(held_out, lambda outcomes: histogram_mass(outcomes, n_bins=n_bins))
 
 
+@unweighted
 def isotonic_one_vs_rest(held_out: Predictions) -> OneVsRest:
     """For each class the non-decreasing frequency nearest to whether it was true; rows sum to 1 again."""
     return _each_class(held_out, lambda outcomes: pooled(outcomes, sure=True))

@@ -13,16 +13,19 @@ import numpy as np
 from assay._core.arrays import Array, Floats, Labels, row_chunks
 from assay.calibrators._cross_entropy import residual_in_place
 from assay.calibrators._temperature import temperature
+from assay.calibrators._weights import unweighted
 from assay.maps import Affine, Fit, Sequence, features
 from assay.predictions import Predictions
 
 
+@unweighted
 def structured_vector(held_out: Predictions) -> Sequence:
     """Temperature, then a weight and a shift for each class (SVS), with a ridge of k / n on each."""
     n, k = held_out.values.shape
     return _fitted(held_out, np.full((2, k), k / n), lambda x, d: x * (1 + d[0]), lambda x, z: (z * x).sum(0)[None])
 
 
+@unweighted
 def structured_matrix(held_out: Predictions) -> Sequence:
     """Temperature, then a matrix and a shift (SMS), with a ridge of k / n, off the diagonal of k (k - 1) / n."""
     n, k = held_out.values.shape

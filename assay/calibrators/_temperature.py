@@ -15,7 +15,7 @@ import numpy as np
 
 from assay import metrics
 from assay._core import arrays, loops
-from assay._core.arrays import Array, InputError, Labels
+from assay._core.arrays import Array, Floats, InputError, Labels
 from assay.maps import Fit, Temperature
 from assay.predictions import Outcomes, Predictions
 
@@ -38,16 +38,17 @@ def temperature(held_out: Predictions) -> Temperature:
     if held_out.normalized:
         impossible = np.take_along_axis(held_out.values, held_out.labels[:, None], 1)[:, 0] == 0
         arrays.refuse(held_out.labels, impossible, "the true class {} has probability 0, which no temperature can mend")
-    z, labels = logits_of(held_out), held_out.labels
+    z, labels, weights = logits_of(held_out), held_out.labels, held_out.weights
     z = z.astype(np.float64) if z.size <= SMALL else z
     unit = 1 / _spread(z)
     start, every = unit, z.size // SUBSAMPLE
     if every > 1:
-        start = _least_nll(np.ascontiguousarray(z[::every]), labels[::every], unit, unit).b
-    found = _least_nll(z, labels, start, unit)
+        some = weights if weights is None else weights[::every]
+        start = _least_nll(np.ascontiguousarray(z[::every]), labels[::every], some, unit, unit).b
+    found = _least_nll(z, labels, weights, start, unit)
     if found.at_bound:
         warnings.warn("no finite temperature is best for these predictions; the bound is returned", stacklevel=2)
-    before = float(loops.moments(z, labels, 1.0)[0])
+    before = float(_moments(z, labels, weights, 1.0)[0])
     fit = Fit("NLL", before, found.nll, found.iterations, len(held_out), found.at_bound)
     return Temperature(fit, 1 / found.b, held_out.n_classes)
 
@@ -80,7 +81,7 @@ def fixed_temperature(held_out: Predictions, *, t: float = 1.5) -> Temperature:
     if not t > 0:
         raise ValueError(f"t must be > 0, got {t}")
     z = logits_of(held_out)
-    before, after = (float(loops.moments(z, held_out.labels, b)[0]) for b in (1.0, 1 / t))
+    before, after = (float(_moments(z, held_out.labels, held_out.weights, b)[0]) for b in (1.0, 1 / t))
     return Temperature(Fit("NLL", before, after, 0, len(held_out)), t, held_out.n_classes)
 
 
@@ -104,7 +105,7 @@ def outcomes_at(held_out: Predictions) -> Callable[[float], Outcomes]:
     def at(t: float) -> Outcomes:
         confidence = np.empty(len(z))
         loops.confidence_at(z, 1 / t, confidence)
-        return Outcomes(confidence, correct)
+        return Outcomes(confidence, correct, weights=held_out.weights)
 
     return at
 
@@ -129,12 +130,32 @@ class _Optimum:
     at_bound: bool
 
 
-def _least_nll(z: Array, labels: Labels, start: float, unit: float) -> _Optimum:
+def _moments(z: Array, labels: Labels, weights: Floats | None, b: float) -> Floats:
+    """NLL at b = 1 / t and its three derivatives, means over the rows by their weights."""
+    if weights is None:
+        return loops.moments(z, labels, b)
+    sums = np.zeros(4)
+    for rows in np.array_split(np.arange(len(z)), max(z.size // SMALL, 1)):
+        answer = z[rows, labels[rows]].astype(np.float64)
+        x = z[rows].astype(np.float64) - z[rows].max(1, keepdims=True)
+        p = np.exp(b * x)
+        total = p.sum(1)
+        p /= total[:, None]
+        x[p == 0] = 0  # of logits at -inf
+        mean = np.einsum("nk,nk->n", p, x)
+        x -= mean[:, None]
+        second, third = np.einsum("nk,nk->n", p, x**2), np.einsum("nk,nk->n", p, x**3)
+        answer -= z[rows].max(1)
+        sums += weights[rows] @ np.stack([np.log(total) - b * answer, mean - answer, second, third], 1)
+    return sums / float(weights.sum())
+
+
+def _least_nll(z: Array, labels: Labels, weights: Floats | None, start: float, unit: float) -> _Optimum:
     """Minimize NLL over b = 1 / t between unit / SPAN and unit SPAN, in as few passes over the data as possible."""
     low, high, b, close = unit / SPAN, unit * SPAN, start, 1 + sqrt(np.finfo(z.dtype).eps)
     for iteration in range(1, 200):
         b = float(z.dtype.type(b))  # the number that the logits are multiplied by
-        nll, first, second, third = loops.moments(z, labels, b).tolist()
+        nll, first, second, third = _moments(z, labels, weights, b).tolist()
         low, high = (low, b) if first > 0 else (b, high)
         curvature = 2 * second**2 - first * third
         step = -2 * first * second / curvature if curvature > 0 else inf

@@ -9,6 +9,7 @@ import numpy as np
 
 from assay._core.arrays import Floats, Mask, row_chunks
 from assay.calibrators._temperature import outcomes_at
+from assay.calibrators._weights import unweighted
 from assay.maps import Fit, Temperature
 from assay.predictions import Predictions
 
@@ -16,11 +17,13 @@ N_BINS = 15
 GRID = np.geomspace(0.05, 20, 61)  # the error has several valleys: the search starts from the best of these
 
 
+@unweighted
 def temperature_by_sb_ece_bin(held_out: Predictions, *, softness: float = 0.01) -> Temperature:
     """The temperature of least soft-binned ECE (l2, 15 bins), binned form; `softness` is that of the bins."""
     return _least(held_out, "SB-ECE (bin)", lambda c, right: soft_binned_ece(c, right, softness))
 
 
+@unweighted
 def temperature_by_sb_ece_lb(held_out: Predictions, *, softness: float = 0.01) -> Temperature:
     """The temperature of least soft-binned ECE (l2, 15 bins), label-binned form, the one karandikar2021 trains with."""
     return _least(held_out, "SB-ECE (lb)", lambda c, right: soft_label_binned_ece(c, right, softness))

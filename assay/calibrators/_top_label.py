@@ -12,6 +12,7 @@ import numpy as np
 
 from assay import metrics
 from assay._core.arrays import Floats, InputError, Mask, log
+from assay.calibrators._weights import unweighted
 from assay.maps import CLIP, ConfidenceMap, Curve, Fit, Logistic, ScoreLogistic, Steps
 from assay.metrics import Bins
 from assay.predictions import Outcomes, Predictions
@@ -21,6 +22,7 @@ POINTS = 1000  # of the curve that stands for a spline
 Fitted = TypeVar("Fitted", bound=ConfidenceMap)
 
 
+@unweighted
 def histogram(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     """The accuracy of each of `n_bins` bins of equal width, as in wang2021; an empty bin gives its middle.
 
@@ -34,6 +36,7 @@ def histogram(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     return _fitted(outcomes, brier, lambda fit: Steps(fit, bins.upper, value))
 
 
+@unweighted
 def histogram_mass(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     """The accuracy of each of `n_bins` bins of equal mass; edges lie midway between neighbors, tied bins are merged."""
     outcomes = held_out.outcomes()
@@ -46,6 +49,7 @@ def histogram_mass(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Ste
     return _fitted(outcomes, brier, lambda fit: Steps(fit, (bins.upper + above) / 2, bins.accuracy))
 
 
+@unweighted
 def scaling_binning(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     """Platt scaling, then the mean of its values in each of `n_bins` bins of equal mass (Kumar et al., NeurIPS 2019).
 
@@ -61,6 +65,7 @@ def scaling_binning(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> St
     return _fitted(outcomes, brier, lambda fit: replace(steps, fit=fit, value=total / count))
 
 
+@unweighted
 def isotonic(held_out: Predictions | Outcomes) -> Curve:
     """The non-decreasing accuracy nearest to the answers, with straight lines between its steps.
 
@@ -91,6 +96,7 @@ def _doubted(accuracy: Floats, count: Floats) -> Floats:
     return np.clip(accuracy, lowest if accuracy[-1] == 0 else 0, highest if accuracy[0] == 1 else 1)
 
 
+@unweighted
 def spline(held_out: Predictions | Outcomes, *, n_knots: int = 6) -> Curve:
     """The slope of a natural cubic spline through the cumulative accuracy minus confidence, plus the confidence.
 
@@ -125,6 +131,7 @@ def _rising(values: Floats, size: Floats) -> Floats:
     return np.asarray(isotonic_regression(values, weights=size).x)
 
 
+@unweighted
 def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
     """sigmoid(a logit(c) + m) of least log loss, a >= 0; for a score that is no probability, sigmoid(a s + m) (Platt,
     1999).
@@ -141,6 +148,7 @@ def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
     return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, a, m), iterations=iterations)
 
 
+@unweighted
 def beta(held_out: Predictions | Outcomes) -> Logistic:
     """sigmoid(a ln c - b ln(1 - c) + m) of least log loss with a, b >= 0: one that comes out negative is dropped.
 

@@ -14,6 +14,7 @@ from assay._core.arrays import Array, Floats, Labels, row_chunks
 from assay.calibrators._cross import simplest
 from assay.calibrators._cross_entropy import nll_in_place, residual_in_place
 from assay.calibrators._temperature import temperature
+from assay.calibrators._weights import unweighted
 from assay.maps import Affine, Fit, features
 from assay.predictions import Predictions
 
@@ -23,6 +24,7 @@ ROWS = 5_000  # by which the curvature, and with it the ridge, is judged
 AT_ONCE = 1_000  # rows of a product of matrices
 
 
+@unweighted
 def vector(held_out: Predictions) -> Affine:
     """A weight and a shift for each class of least NLL plus ridge.
 

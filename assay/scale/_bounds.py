@@ -51,10 +51,13 @@ def _risk(kept: Floats, hits: Floats, misses: Floats, mixed: Mask, k: int) -> fl
 
 
 def _precision(hits: Floats, misses: Floats, mixed: Mask) -> float:
-    """Of average precision times its positives: all hits of a cell tied before its errors, or one by one after them."""
+    """Of average precision times its positives: all hits of a cell tied before its errors, or one by one after them.
+
+    Also without errors in the cell: precision grows from hit to hit, and tied hits share that of the last.
+    """
     from scipy.special import digamma
 
-    some = mixed & (hits > 0) & (misses > 0)
+    some = mixed & (hits > 0)
     before, right = (from_zero(x)[:-1][some] for x in (hits + misses, hits))
     h, m = hits[some], misses[some]
     counted = h * (right + h) / (before + h + m)

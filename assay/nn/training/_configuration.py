@@ -28,7 +28,7 @@ def described(value: object, within: tuple[object, ...] = ()) -> Any:
 
     >>> from assay.nn.losses import focal
     >>> described(partial(focal, gamma=5.0))
-    {'function': 'assay.nn.losses._focal.focal', 'gamma': 5.0, 'detach_weight': False}
+    {'function': 'assay.nn.losses._focal.focal', 'gamma': 5.0, 'detach_weight': False, 'reduction': 'mean', ...}
     """
     if any(value is holder for holder in within):
         return "itself"
