@@ -398,8 +398,8 @@ def test_a_full_disk_is_one_line():
 
 
 def test_control_signs_do_not_reach_the_terminal(capsys):
-    exit_code("audit", "x\x1b[2J\u202e.npz")
-    assert capsys.readouterr().err == "assay: x\\x1b[2J\\u202e.npz: no such file\n"
+    exit_code("audit", "x\x1bc\u202e.npz")
+    assert capsys.readouterr().err == "assay: x\\x1bc\\u202e.npz: no such file\n"
 
 
 def test_what_is_no_file_is_called_what_it_is(tmp_path):
