@@ -1,4 +1,4 @@
-"""Text from files, made safe at the place where it leaves: in file names, LaTeX, csv cells and on the terminal."""
+"""Text from files, made safe at the place where it leaves: in file names, LaTeX and on the terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ LATEX = {
     "‰": r"$\times 10^3$",  # plain LaTeX has no sign for it
     "–": "--",
 }
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what spreadsheets take for a formula, also if it is escaped already
 
 
 def file_name(text: str) -> str:
@@ -60,17 +59,3 @@ def latex(text: str) -> str:
     '\\\\textbackslash{}input\\\\{x\\\\}'
     """
     return "".join(LATEX.get(sign, sign) for sign in printable(text))
-
-
-def csv_cell(text: str) -> str:
-    """The text as a cell of a csv file; an apostrophe before = + - @ keeps spreadsheets from calculating.
-
-    >>> csv_cell("=1+1")
-    "'=1+1"
-    """
-    return f"'{text}" if FORMULA.match(text) else text
-
-
-def csv_text(cell: str) -> str:
-    """The text of a cell that `csv_cell` wrote."""
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
