@@ -33,7 +33,7 @@ def array(values: ArrayLike, *, name: str) -> Array:
         raise InputError(f"{name} must be an array, got {type(values).__name__}")
     if x.dtype.kind == "O":
         x = _of_objects(x, name)
-    elif x.dtype.name == "bfloat16":  # of jax, by way of ml_dtypes: numpy has no such type
+    elif x.dtype.itemsize == 2 and x.dtype.name == "bfloat16":  # of jax, by way of ml_dtypes: numpy has no such type
         x = x.astype(np.float32)
     if x.dtype.kind not in "fiub":
         _refuse_text(x, name)

@@ -224,24 +224,50 @@ int64_t assay_runs(const double *values, int64_t n, const double *errors, int64_
     return t;
 }
 
-/* Adds n samples to bins of equal width in [0, 1], of which b ends with upper[b]: rows of `out` [4, 3, bins] are how many
- * there are, the sum of their confidence, and that of their hits. Neighbors go to different ones of the four tables, so
- * that none waits for the sum of the one before.
+/* The bin of a confidence c among bins of equal width, of which b ends with upper[b]: the one that rounding suggests, or
+ * one beside it.
  */
-void assay_width_bins(const double *confidence, const bool *correct, int64_t n, const double *upper, int64_t bins,
-                      double *out)
+static inline int64_t bin_of(double c, const double *upper, int64_t bins)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const double c = confidence[i], within = c > 0 ? c < 1 ? c : 1 : 0;
-        int64_t b = (int64_t)(within * (double)bins); /* or one beside it: no branches, which nobody could foresee */
-        b -= b == bins;
-        b -= (b > 0) & (c <= upper[b - (b > 0)]);
-        b += (b < bins - 1) & (c > upper[b]);
-        double *table = out + i % 4 * 3 * bins;
-        table[b] += 1;
-        table[bins + b] += c;
-        table[2 * bins + b] += correct[i];
+    const double within = c > 0 ? c < 1 ? c : 1 : 0;
+    int64_t b = (int64_t)(within * (double)bins);
+    b -= b == bins;
+    b -= (b > 0) & (c <= upper[b - (b > 0)]);
+    b += (b < bins - 1) & (c > upper[b]);
+    return b;
+}
+
+/* Adds n samples to bins of equal width in [0, 1]: a bin's four numbers in `out` [4, bins, 4] are how many there are, the
+ * sum of their confidence, that of their hits, and 0. Neighbors go to different ones of the four tables, so that none
+ * waits for the sum of the one before; in the end the first has the sums of all. The bin is looked up only in blocks where
+ * a confidence is next to an edge.
+ */
+WIDE void assay_width_bins(const double *confidence, const bool *correct, int64_t n, const double *upper, int64_t bins,
+                           double *out)
+{
+    const double many = (double)bins, edge = many * 1e-15;
+    for (int64_t start = 0; start < n; start += BLOCK) {
+        const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
+        const double *c = confidence + start;
+        int32_t place[BLOCK], near = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            const double t = c[i] * many, inside = t > 0 ? t < many ? t : many - 0.5 : 0;
+            place[i] = (int32_t)inside;
+            const double past = inside - (double)place[i];
+            near |= (past < edge) | (past > 1 - edge);
+        }
+        for (int64_t i = 0; near && i < rows; i++)
+            place[i] = (int32_t)bin_of(c[i], upper, bins);
+        for (int64_t i = 0; i < rows; i++) {
+            double *cell = out + 4 * (i % 4 * bins + place[i]);
+            Doubles sums;
+            memcpy(&sums, cell, sizeof sums);
+            sums += (Doubles){1, c[i], correct[start + i], 0};
+            memcpy(cell, &sums, sizeof sums);
+        }
     }
+    for (int64_t i = 0; i < 4 * bins; i++)
+        out[i] = (out[i] + out[4 * bins + i]) + (out[8 * bins + i] + out[12 * bins + i]);
 }
 
 /* Adds n samples to cells of confidence, see `plain.Grid`: rows of `out` [cells, 3] are how many there are, errors among
@@ -300,8 +326,9 @@ WIDE void assay_areas(const double *restrict score, const double *restrict kept,
         ADD_AREAS(double, out, score, kept, wrong, i);
 }
 
-/* Of bins of a ranking, bin b its rows start[b + 1] to start[b]: rows of `out` [3, bins] are the sum of the confidence
- * of its samples, and of how far it is from the accuracy of the bin, and of the square of that. Returns how many bins.
+/* Of bins of a ranking, bin b its rows start[b + 1] to start[b]: rows of `out` [5, bins] are how many samples it has, the
+ * sum of their confidence, how many are right, and sums of how far the confidence is from the accuracy of the bin, and
+ * of the square of that. Returns how many bins.
  */
 WIDE int64_t assay_between(const double *restrict score, const double *restrict kept, const double *restrict wrong,
                            int64_t t, const int64_t *restrict start, int64_t bins, double *restrict out)
@@ -311,7 +338,7 @@ WIDE int64_t assay_between(const double *restrict score, const double *restrict 
             return -1;
     for (int64_t b = 0; b < bins; b++) {
         const int64_t from = start[b + 1], to = start[b];
-        const double n = kept[to] - kept[from], accuracy = to > from ? 1 - (wrong[to] - wrong[from]) / n : 0;
+        const double n = kept[to] - kept[from], errors = wrong[to] - wrong[from], accuracy = n > 0 ? 1 - errors / n : 0;
         Doubles claims = {0}, gaps = {0}, squares = {0};
         int64_t i = from;
         for (; i + 4 <= to; i += 4) {
@@ -325,14 +352,16 @@ WIDE int64_t assay_between(const double *restrict score, const double *restrict 
             squares += gap * gap * size;
         }
         double *found = out + b;
-        found[0] = (claims[0] + claims[2]) + (claims[1] + claims[3]);
-        found[bins] = (gaps[0] + gaps[2]) + (gaps[1] + gaps[3]);
-        found[2 * bins] = (squares[0] + squares[2]) + (squares[1] + squares[3]);
+        found[0] = n;
+        found[bins] = (claims[0] + claims[2]) + (claims[1] + claims[3]);
+        found[2 * bins] = n > errors ? n - errors : 0; /* sums of weights round */
+        found[3 * bins] = (gaps[0] + gaps[2]) + (gaps[1] + gaps[3]);
+        found[4 * bins] = (squares[0] + squares[2]) + (squares[1] + squares[3]);
         for (; i < to; i++) {
             const double size = kept[i + 1] - kept[i], gap = score[i] - accuracy;
-            found[0] += score[i] * size;
-            found[bins] += fabs(gap) * size;
-            found[2 * bins] += gap * gap * size;
+            found[bins] += score[i] * size;
+            found[3 * bins] += fabs(gap) * size;
+            found[4 * bins] += gap * gap * size;
         }
     }
     return bins;

@@ -77,6 +77,11 @@ _at: Any = (c_char * 0).from_buffer  # the address of an array, several times as
 _threads: int | None = None
 
 
+def _address(x: Array) -> int:
+    """Where an array begins, also one that may not be written, for which `_at` does not work."""
+    return int(x.__array_interface__["data"][0])
+
+
 def n_threads() -> int:
     """Number of threads: set by `threads`, else OMP_NUM_THREADS, else the number of cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
@@ -199,7 +204,7 @@ def _scores(values: Array) -> tuple[Array, str]:
 def _scratch(x: Array) -> tuple[int, Array]:
     """Room for LANES rows, at an address that vectors like, and the array that holds it."""
     room = np.empty(LANES * x.shape[1] + 16, dtype=x.dtype)
-    address = room.ctypes.data
+    address = _address(room)
     return address + -address % 64, room
 
 
@@ -212,20 +217,20 @@ def _reduce(
     classes = None if sums is None else _Classes(*_classes(sums))
     function = getattr(_c, f"assay_{'probabilities' if normalized else 'logits'}_{kind}")
     stride = columns.strides[0] // columns.itemsize
-    into = columns.ctypes.data, stride, correct.ctypes.data, scratch, None if classes is None else addressof(classes)
-    _refuse(function(x.ctypes.data, y.ctypes.data, *x.shape, *into), y)
+    into = _address(columns), stride, _address(correct), scratch, None if classes is None else addressof(classes)
+    _refuse(function(_address(x), _address(y), *x.shape, *into), y)
 
 
 def _classes(sums: ClassSums) -> tuple[object, ...]:
     b, k = len(sums.upper), len(sums.labels)
     sizes = ((sums.upper, b), (sums.mass, 4 * k), (sums.labels, k), (sums.binned, 3 * k * b))
-    upper, *rest = (_checked(x.reshape(-1), np.float64, size).ctypes.data for x, size in sizes)
+    upper, *rest = (_address(_checked(x.reshape(-1), np.float64, size)) for x, size in sizes)
     return upper, b, sums.threshold, *rest
 
 
 def _finite(values: Array) -> bool:
     x, kind = _scores(values)
-    return bool(getattr(_c, f"assay_finite_{kind}")(x.ctypes.data, x.size))
+    return bool(getattr(_c, f"assay_finite_{kind}")(_address(x), x.size))
 
 
 def _moments(logits: Array, labels: Labels, b: float) -> Floats:
@@ -234,15 +239,15 @@ def _moments(logits: Array, labels: Labels, b: float) -> Floats:
     scratch, _room = _scratch(x)
     sums = np.zeros(4)
     function = getattr(_c, f"assay_moments_{kind}")
-    _refuse(function(x.ctypes.data, y.ctypes.data, *x.shape, b, scratch, sums.ctypes.data), y)
+    _refuse(function(_address(x), _address(y), *x.shape, b, scratch, _address(sums)), y)
     return sums
 
 
 def _confidence(logits: Array, b: float, out: Floats) -> None:
     x, kind = _scores(logits)
     scratch, _room = _scratch(x)
-    into = _checked(out, np.float64, len(x)).ctypes.data
-    getattr(_c, f"assay_confidence_{kind}")(x.ctypes.data, *x.shape, b, scratch, into)
+    into = _address(_checked(out, np.float64, len(x)))
+    getattr(_c, f"assay_confidence_{kind}")(_address(x), *x.shape, b, scratch, into)
 
 
 def _checked(x: Array, dtype: Any, size: int) -> Array:
@@ -284,14 +289,15 @@ def areas(score: Floats, kept: Floats, wrong: Floats) -> Areas:
 
 
 def between(score: Floats, kept: Floats, wrong: Floats, start: Labels) -> Floats:
-    """Of bins of a ranking, bin b its rows start[b + 1] to start[b]: sums over its samples, [3, b].
+    """Of bins of a ranking, bin b its rows start[b + 1] to start[b]: sums over its samples, [5, b].
 
-    They are the sum of confidence, of its distance from the accuracy of the bin, and of the square of that.
+    They are the number of samples, the sum of confidence, the number of right answers, and the sums of the distance of
+    confidence from the accuracy of the bin, and of the square of that.
     """
     if not AVAILABLE:
         return plain.between(score, kept, wrong, start)
     bins = len(start) - 1
-    out, y = np.empty((3, bins)), np.ascontiguousarray(start, dtype=np.int64)
+    out, y = np.empty((5, bins)), np.ascontiguousarray(start, dtype=np.int64)
     if _c.assay_between(*_ranked(score, kept, wrong), len(score), _at(y), bins, _at(out)) != bins:
         raise InputError(f"bins of {len(score)} rows start at {y.tolist()}")
     return out
@@ -306,11 +312,11 @@ def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     """Of bins of equal width that end with `upper`: how many samples, the sum of their confidence and of their hits."""
     if not AVAILABLE:
         return plain.width_bins(confidence, correct, upper)
-    n, bins, out = len(confidence), len(upper), np.zeros((4, 3, len(upper)))
+    n, bins, out = len(confidence), len(upper), np.zeros((4, len(upper), 4))
     c, hits = np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
-    addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
+    addresses = _address(_checked(c, np.float64, n)), _address(_checked(hits, np.bool_, n))
     _c.assay_width_bins(*addresses, n, *_columns(bins, upper), bins, _at(out))
-    return np.asarray(out.sum(0))
+    return np.asarray(out[0].T[:3])
 
 
 def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -> None:
@@ -319,7 +325,7 @@ def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -
         plain.add_to_cells(confidence, correct, grid, cells)
         return
     n, c, hits = len(confidence), np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
-    addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
+    addresses = _address(_checked(c, np.float64, n)), _address(_checked(hits, np.bool_, n))
     [edge] = _columns(Grid.RAW, grid.edge)
     before = _at(_checked(grid.before, np.int64, Grid.RAW))
     [into] = _columns(3 * (Grid.RAW + int(np.isfinite(grid.edge).sum())), cells.reshape(-1))

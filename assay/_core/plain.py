@@ -284,10 +284,12 @@ def areas(score: Floats, kept: Floats, wrong: Floats) -> Areas:
 
 def between(score: Floats, kept: Floats, wrong: Floats, start: Labels) -> Floats:
     size, rows, count = np.diff(kept), start[:-1] - start[1:], kept[start[:-1]] - kept[start[1:]]
-    accuracy = 1 - (wrong[start[:-1]] - wrong[start[1:]]) / np.where(count > 0, count, 1)
+    errors = wrong[start[:-1]] - wrong[start[1:]]
+    accuracy = 1 - errors / np.where(count > 0, count, 1)
     index = np.repeat(np.arange(len(rows))[::-1], rows[::-1])
     gap = np.abs(score - accuracy[index])
-    return np.stack([np.bincount(index, weight * size, len(rows)) for weight in (score, gap, gap * gap)])
+    claims, gaps, squares = (np.bincount(index, weight * size, len(rows)) for weight in (score, gap, gap * gap))
+    return np.stack([count, claims, np.maximum(count - errors, 0), gaps, squares])
 
 
 def majorant(x: Floats, y: Floats) -> Labels:

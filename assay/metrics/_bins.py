@@ -97,11 +97,9 @@ def mass_bins_of(r: Ranking, n_bins: int) -> MassBins:
 
 def _between(r: Ranking, start: Labels, upper: Floats) -> tuple[Bins, Floats, Floats]:
     """Bins whose rows lie between consecutive starts, the lowest bin's first, and the sums of `loops.between`."""
-    kept, right = r.kept[start], r.right[start]
-    claims, gaps, squares = loops.between(r.score, r.kept, r.wrong, start)
-    count = kept[:-1] - kept[1:]
+    count, claims, right, gaps, squares = loops.between(r.score, r.kept, r.wrong, start)
     effective = None if r.weighing is None else _kish(count, -np.diff(r.weighing.squares[start]))
-    return Bins(upper, count, claims, right[:-1] - right[1:], effective), gaps, squares
+    return Bins(upper, count, claims, right, effective), gaps, squares
 
 
 def _kish(weight: Floats, squares: Floats) -> Floats:

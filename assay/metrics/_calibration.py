@@ -17,6 +17,8 @@ def ece(x: Binnable, n_bins: int = N_BINS, *, norm: float = 1) -> float:
     0.35
     """
     bins = equal_width(x, n_bins)
+    if norm == 1:
+        return float(bins.weight @ np.abs(bins.gap))
     return float((bins.weight @ np.abs(bins.gap) ** norm) ** (1 / norm))
 
 

@@ -352,6 +352,8 @@ def metric(name: str) -> Metric:
     >>> metric("e_aurc,closed_form=True").title
     'E-AURC (closed_form=True)'
     """
+    if name in METRICS:
+        return METRICS[name]
     variant = parse_variant(name)
     record = lookup("metric", variant.name, METRICS)
     if not variant.values:
@@ -384,11 +386,13 @@ def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict
     if keys is None:
         t = tables(predictions)
         return {key: t.once(each.of) for key, each in METRICS.items() if each.needs(t)}
-    wanted = list(keys)
-    asked = [metric(key) for key in wanted]
-    classwise = any(each.needs is _all_classes for each in asked)
+    asked = {key: metric(key) for key in keys}
+    classwise = any(each.needs is _all_classes for each in asked.values())
     t = predictions if isinstance(predictions, Tables) else Tables(predictions, classwise)
-    for each in asked:
-        if not each.needs(t):
-            raise InputError(f"these predictions do not give '{each.key}': {each.line}")
-    return {key: t.once(each.of) for key, each in zip(wanted, asked, strict=True)}
+    return {key: _required(each, t) for key, each in asked.items()}
+
+
+def _required(metric: Metric, t: Tables) -> float:
+    if not metric.needs(t):
+        raise InputError(f"these predictions do not give '{metric.key}': {metric.line}")
+    return t.once(metric.of)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from assay.metrics._calibration import ece
 from assay.metrics._failure import auroc
 from assay.metrics._means import mean_confidence
@@ -81,7 +83,7 @@ def overconfident_bins(x: Binnable, n_bins: int = 100) -> float:
     """
     bins = equal_width(x, n_bins)
     filled = bins.count > 0
-    return float((bins.gap[filled] > -EQUAL).mean())
+    return np.count_nonzero(filled & (bins.gap > -EQUAL)) / np.count_nonzero(filled)
 
 
 def ece_terms(x: Rankable, n_bins: int = 15) -> EceTerms:

@@ -80,9 +80,10 @@ class Tables:
 
     def once(self, compute: Callable[[Tables], T]) -> T:
         """Apply `compute` to these tables, the first time only."""
-        if compute not in self._found:
-            self._found[compute] = compute(self)
-        return cast(T, self._found[compute])
+        if compute in self._found:
+            return cast(T, self._found[compute])
+        found = self._found[compute] = compute(self)
+        return found
 
     @cached_property
     def outcomes(self) -> Outcomes:
@@ -191,16 +192,10 @@ def equal_width(x: Binnable, n_bins: int = N_BINS) -> Bins:
     """Bins (0, 1/b], ..., (1 - 1/b, 1] as in Guo et al. (2017); a confidence of 0 is in the first."""
     if isinstance(x, Bins):
         return x
-    if isinstance(x, Tables) and n_bins == N_BINS:
-        return x.width
     if isinstance(x, Ranking):
         return width_bins_of(x, n_bins)
-    if plain_tables(x).summary is not None:
-        return plain_tables(x).width if n_bins == N_BINS else width_bins_of(ranking(x), n_bins)
-    outcomes = plain_tables(x).outcomes
-    if outcomes.weights is not None:
-        return width_bins_of(ranking(outcomes), n_bins)
-    return width_bins(outcomes.confidence, outcomes.correct, n_bins)
+    t = plain_tables(x)
+    return t.width if n_bins == N_BINS else width_bins_of(t.ranking, n_bins)
 
 
 def equal_mass(x: Binnable, n_bins: int = N_BINS) -> Bins:
