@@ -6,7 +6,7 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.
 CORE = predictions metrics laws vectors traps auditing comparing peers calibrators scores selective
 INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h
 
-.PHONY: demo test lint verify bench docs pictures wheels clean
+.PHONY: demo test lint verify bench results prove docs pictures wheels clean
 
 demo: .venv/installed
 	@mkdir -p demo
@@ -36,6 +36,20 @@ bench: .venv-bench/installed
 	@missed=0; for bench in measure loops correct training data_path tree_lstm study; do \
 		OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/$$bench.py || missed=1; \
 	done; exit $$missed
+
+# The verdicts on the papers' claims, from what is kept of the runs that decide them.
+results: .venv/installed
+	$(BIN)/assay claims docs/claims.toml --kept studies/prove/kept --to docs/results/claims.md --html docs/results/claims.html
+
+# The same from the beginning: says how long each study takes here, trains it in runs/, and keeps what the claims read.
+PROVE = fine_tuned shift from_scratch confidnet strengths newsgroups sst
+prove: .venv/installed
+	@for study in $(PROVE); do $(BIN)/assay study check studies/prove/$$study.toml || exit 1; done
+	@for study in $(PROVE); do \
+		$(BIN)/assay study run studies/prove/$$study.toml --workers 2 --threads 1 && \
+		$(BIN)/assay study keep studies/prove/$$study.toml --claims docs/claims.toml --to studies/prove/kept || exit 1; \
+	done
+	$(MAKE) results
 
 # The documentation, in docs/_build/html; a warning is an error.
 docs: .venv/installed-docs

@@ -30,6 +30,7 @@ LAYERS = [
     "nn.confidnet nn.recipes",
     "study",
     "report",
+    "claims",
     "integrations",
     "cli",
     "__main__",

@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "Write a model, a map and a threshold to one ONNX file.",
     "list": "List metrics, calibrators, scores, recipes, networks or data sets, a line each.",
     "train": "Train a network and write its predictions.",
+    "claims": "Judge claims from what is kept of the runs that decide them.",
     "verify": "Say whether the files of a run, or of all runs of a study, are as they were written.",
 }
 

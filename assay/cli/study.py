@@ -259,6 +259,37 @@ def check_command(file: Path) -> int:
     return 2 if tried.problems else 0
 
 
+@study_app.command(name="keep")
+def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> None:
+    """Keep what claims read from the finished runs of a study, in two small files named like the study file.
+
+    Parameters
+    ----------
+    file
+        The study, which the claims name as a regime by its file name.
+    claims
+        The claims, a TOML file.
+    to
+        Folder to write to.
+    out
+        Folder of all runs.
+    """
+    from assay.claims import gather, read_claims, write_evidence
+
+    study, wanted = read_study(file), [claim for claim in read_claims(claims) if file.stem in claim.regime]
+    if not wanted:
+        raise InputError(f"{claims}: no claim names the regime '{file.stem}'")
+    with Console(stderr=True).status("reading the runs"):
+        evidence = gather(study, out, wanted)
+    if not evidence.numbers:
+        raise InputError(f"no run of {study.name} is done under {out}")
+    to.mkdir(parents=True, exist_ok=True)
+    write_evidence(evidence, to, file.stem)
+    runs = len({(number["method"], number["n_train"], number["seed"]) for number in evidence.numbers})
+    size = sum(part.stat().st_size for part in to.glob(f"{file.stem}.*.parquet")) / 1e6
+    Console().print(f"{runs} of {len(expand(study))} runs kept, {size:.2g} MB")
+
+
 @study_app.command(name="clean")
 def clean_command(
     file: Path, *, out: Path = RUNS, failed_only: Annotated[bool, Parameter(negative="")] = False

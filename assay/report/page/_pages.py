@@ -31,6 +31,7 @@ SCRIPTS = ("table.js", "charts.js", "page.js")  # of every page
 OF = {
     "audit": ("audit.js",),
     "board": ("board.js",),
+    "claims": ("claims.js",),
     "compare": ("compare.js",),
     "study": ("study_charts.js", "study.js"),
 }
@@ -85,6 +86,17 @@ def _point(line: Line) -> Content:
     there = {"ece": cells["ece"].value, "auroc": cells["auroc"].value}
     moved = None if after is None else {"ece": after.ece.value, "auroc": after.auroc}
     return {"model": line.model, "confidence": line.confidence, **there, "after": moved}
+
+
+def write_claims(verdict: str, note: str, claims: _tables.PageTable, regimes: Sequence[Content], file: Path) -> None:
+    """Write verdicts on claims as one page; `assay.claims.claims_page` says what a regime has."""
+    content: Content = {
+        "verdict": verdict,
+        "note": note,
+        "claims": asdict(claims),
+        "regimes": regimes,
+    }
+    _write(file, "Claims put to the test", "claims", content)
 
 
 def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[StudyTable], file: Path) -> None:

@@ -1,0 +1,27 @@
+"""Claims put to the test: written down before the runs that decide them, judged from what is kept of these runs.
+
+A file of claims names studies as regimes. `gather` keeps what the claims of a regime read from its runs, in two small
+files; `judge` gives each claim its effect, interval and verdict from these files alone.
+"""
+
+from assay.claims._claims import Claim, Side, read_claims
+from assay.claims._evidence import Evidence, gather, read_evidence, write_evidence
+from assay.claims._report import claims_page, markdown, summary, view
+from assay.claims._verdicts import Comparison, Judged, judge
+
+__all__ = [
+    "Claim",
+    "Comparison",
+    "Evidence",
+    "Judged",
+    "Side",
+    "claims_page",
+    "gather",
+    "judge",
+    "markdown",
+    "read_claims",
+    "read_evidence",
+    "summary",
+    "view",
+    "write_evidence",
+]

@@ -1,0 +1,161 @@
+"""Verdicts as a table: for the terminal, Markdown and a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as Grid
+
+from assay.claims._evidence import Evidence
+from assay.claims._verdicts import Comparison, Judged
+from assay.metrics import COMPARED, Unit
+from assay.report.page import Field, PageTable, write_claims
+from assay.report.quantities import quantity
+
+COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "verdict")
+TONES = {"confirmed": "good", "contradicted": "bad"}
+NOTE = (
+    "Effect: the method less what it is compared with, mean over seeds. Intervals of a regime hold together at 95 %. "
+    "Those of ECE are of the root of the calibration part, whose difference has a test of known level."
+)
+
+
+def table(judged: Sequence[Judged]) -> PageTable:
+    """One row a claim and regime, with the comparison that supports the claim least."""
+    return PageTable(COLUMNS, tuple(_row(each) for each in judged), len(judged))
+
+
+def _row(judged: Judged) -> tuple[Field, ...]:
+    claim, weakest = judged.claim, judged.weakest
+    unit = quantity(claim.metric).unit
+    compared = f"{claim.method} and {weakest.against}"
+    if len(judged.comparisons) > 1:
+        compared += f", the weakest of {len(judged.comparisons)}"
+    effect = Field("–") if weakest.interval is None else Field(_signed(unit, weakest.effect), weakest.effect)
+    return (
+        Field(claim.says, claim.id),
+        Field("; ".join(claim.papers) or "ours", "; ".join(claim.papers)),
+        Field(judged.regime, judged.regime),
+        Field(compared, compared, claim.metric),
+        effect,
+        Field("–") if weakest.interval is None else Field(_interval(unit, weakest)),
+        Field(judged.word, judged.word, _detail(judged, weakest), TONES.get(judged.word, "")),
+    )
+
+
+def _signed(unit: Unit, value: float) -> str:
+    return f"{unit.factor * value:+.{unit.digits}f}{unit.sign}"
+
+
+def _interval(unit: Unit, comparison: Comparison) -> str:
+    assert comparison.interval is not None
+    return f"{_signed(unit, comparison.interval.low)} to {_signed(unit, comparison.interval.high)}"
+
+
+def _detail(judged: Judged, weakest: Comparison) -> str:
+    """What a word leaves open: how much more would decide, or how many seeds there are."""
+    if judged.word == "not run":
+        return f"{weakest.seeds} of at least 2 seeds"
+    if judged.word == "inconclusive" and isfinite(weakest.more):
+        return f"{weakest.more:g} x the samples and seeds would decide at this effect"
+    return ""
+
+
+def summary(judged: Sequence[Judged]) -> str:
+    """How many verdicts there are of each kind, in a sentence."""
+    counts: Counter[str] = Counter(each.word for each in judged)
+    words = ("confirmed", "contradicted", "inconclusive", "not run")
+    claims = len({each.claim.id for each in judged})
+    said = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
+    return f"{claims} claims, {len(judged)} verdicts: {said}."
+
+
+def view(judged: Sequence[Judged]) -> Grid:
+    """The table for the terminal."""
+    grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("claim", "regime", "effect", "interval", "verdict"):
+        grid.add_column(name, overflow="fold")
+    for row in table(judged).rows:
+        grid.add_row(*(row[COLUMNS.index(name)].text for name in ("claim", "regime", "effect", "interval", "verdict")))
+    return grid
+
+
+def markdown(judged: Sequence[Judged], kept: Mapping[str, Evidence]) -> str:
+    """All verdicts, and the recipes of each regime on both axes."""
+    lines = [f"{summary(judged)} {NOTE}", "", *_piped(table(judged)), ""]
+    for regime, evidence in kept.items():
+        lines += [f"## {regime}", "", *_piped(both_axes(evidence)), ""]
+    return "\n".join(lines)
+
+
+def _piped(shown: PageTable) -> list[str]:
+    head = ["| " + " | ".join(shown.columns) + " |", "|" + " --- |" * len(shown.columns)]
+    return head + ["| " + " | ".join(_cell(field) for field in row) + " |" for row in shown.rows]
+
+
+def _cell(field: Field) -> str:
+    text = field.text.replace("|", r"\|")
+    return f"{text} ({field.under})" if field.under else text
+
+
+AXES = ("accuracy", "ece", "auroc", "aurc")
+
+
+def both_axes(evidence: Evidence) -> PageTable:
+    """One row a recipe: mean and standard deviation over its seeds."""
+    rows = []
+    for recipe in evidence.recipes:
+        by_metric = {name: _last(evidence, name, recipe) for name in AXES}
+        seeds = len(by_metric["accuracy"])
+        fields = [Field(recipe, recipe), Field(str(seeds), seeds)]
+        for name, values in by_metric.items():
+            unit = COMPARED[name].unit
+            spread = f" ± {unit.number(float(np.std(values, ddof=1)))}" if seeds > 1 else ""
+            fields.append(Field(unit.number(float(np.mean(values))) + spread + unit.sign, float(np.mean(values))))
+        rows.append(tuple(fields))
+    return PageTable(("recipe", "seeds", *(COMPARED[name].title for name in AXES)), tuple(rows), len(rows))
+
+
+def _last(evidence: Evidence, name: str, recipe: str) -> list[float]:
+    found = evidence.number(name, recipe=recipe, epoch=None, split="test", calibrator="none")
+    return [float(values[-1]) for values in found.values()]
+
+
+def claims_page(judged: Sequence[Judged], kept: Mapping[str, Evidence], file: Path) -> None:
+    """Write the verdicts as one page: a table to sort and filter, and by regime a map of both axes and its epochs."""
+    regimes: list[dict[str, object]] = [
+        {
+            "name": regime,
+            "recipes": asdict(both_axes(evidence)),
+            "points": list(_points(evidence)),
+            "epochs": _epochs(evidence),
+        }
+        for regime, evidence in kept.items()
+    ]
+    write_claims(summary(judged), NOTE, table(judged), regimes, file)
+
+
+def _points(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """Every run: its ECE and AUROC."""
+    for recipe in evidence.recipes:
+        pairs = zip(*(_last(evidence, name, recipe) for name in ("ece", "auroc")), strict=True)
+        yield {"recipe": recipe, "runs": [{"ece": ece, "auroc": auroc} for ece, auroc in pairs]}
+
+
+def _epochs(evidence: Evidence) -> dict[str, dict[str, list[float]]]:
+    """By figure and recipe, the mean over seeds of each epoch on the test samples."""
+    figures = dict.fromkeys(row["name"] for row in evidence.numbers if row["epoch"] is not None)
+    found: dict[str, dict[str, list[float]]] = {}
+    for figure in (name for name in figures if name.startswith("test_") or name == "weight_norm"):
+        by_recipe = {recipe: evidence.number(figure, recipe=recipe) for recipe in evidence.recipes}
+        found[figure] = {
+            recipe: np.mean([*seeds.values()], axis=0).tolist() for recipe, seeds in by_recipe.items() if seeds
+        }
+    return found

@@ -1,0 +1,219 @@
+"""Claims: what is kept of runs, and the verdicts that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay import Outcomes, Predictions, evaluate
+from assay._core.arrays import InputError
+from assay._core.variants import parse_variant
+from assay.claims import Claim, Evidence, Side, judge, markdown, read_claims, read_evidence, write_evidence
+from assay.claims._evidence import corrected, pack, unpack
+from assay.claims._verdicts import _word
+from assay.cli import main
+from assay.metrics.inference import Interval
+from assay.study import execute, expand, read_study
+
+ROOT = Path(__file__).parent.parent
+CLAIMS = ROOT / "docs" / "claims.toml"
+SEEDS = range(3)
+STUDY = """
+name = "toy"
+data = ["synthetic"]
+networks = ["mlp"]
+recipes = ["cross_entropy", "label_smoothing"]
+seeds = [0, 1]
+epochs = 2
+n_train = [200]
+held_out = 0
+metrics = ["accuracy", "ece", "auroc", "aurc"]
+record = { figures = ["auroc"], on = ["test"] }
+"""
+TWO = """
+[[claim]]
+id = "ranks"
+says = "Label smoothing ranks worse."
+regime = ["toy"]
+method = "label_smoothing"
+against = "cross_entropy"
+calibrator = "temperature"
+metric = "auroc"
+expects = "lower"
+margin = 0.0
+
+[[claim]]
+id = "late"
+says = "AUROC falls late."
+regime = ["toy"]
+method = "cross_entropy"
+epochs = "last_less_middle"
+metric = "auroc"
+expects = "lower"
+margin = 0.0
+"""
+
+
+def claim(**changed: object) -> Claim:
+    known = {"id": "it", "says": "It is so.", "regime": ["here"], "method": "b", "against": "a", "metric": "auroc"}
+    return Claim(**{**known, "expects": "higher", "margin": 0.01, **changed})  # type: ignore[arg-type]
+
+
+def answers(rng: np.random.Generator, n: int, knows: float) -> Outcomes:
+    """Answers of which one in five is wrong, and less confident by `knows` standard deviations."""
+    correct = rng.random(n) < 0.8
+    odds = 2 + rng.normal(size=n) - knows * ~correct
+    return Outcomes.from_scores(1 / (1 + np.exp(-odds)), correct)
+
+
+def evidence(rng: np.random.Generator, n: int = 1000, **knows: float) -> Evidence:
+    """Three seeds of each recipe on the same kind of samples."""
+    samples = {(Side(name), seed): answers(rng, n, more) for name, more in knows.items() for seed in SEEDS}
+    numbers = [
+        {"recipe": name, "method": name, "n_train": None, "seed": seed, "split": "test", "calibrator": "none"}
+        | {"name": key, "epoch": None, "value": value}
+        for (side, seed), o in samples.items()
+        for name in [side.recipe]
+        for key, value in evaluate(o, ["accuracy", "ece", "auroc", "aurc"]).items()
+    ]
+    return Evidence(samples, numbers)
+
+
+@given(st.floats(1e-6, 1 - 1e-6))
+def test_a_kept_confidence_has_the_same_odds_within_a_step(c):
+    kept = float(unpack(pack(np.array([c])))[0])
+    assert np.log(kept / (1 - kept)) == pytest.approx(np.log(c / (1 - c)), abs=1 / 4096 + 1e-9)
+
+
+def test_what_is_kept_gives_the_same_numbers(tmp_path):
+    known = evidence(np.random.default_rng(0), a=1.0, b=1.5)
+    write_evidence(known, tmp_path, "here")
+    again = read_evidence(tmp_path, "here")
+    assert again.numbers == known.numbers
+    for key, o in known.samples.items():
+        np.testing.assert_array_equal(again.samples[key].correct, o.correct)
+        before, after = (evaluate(x, ["ece", "auroc", "aurc", "s99"]) for x in (o, again.samples[key]))
+        assert after == pytest.approx(before, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("expects", "effect", "low", "high", "word"),
+    [
+        ("higher", 0.05, 0.01, 0.09, "confirmed"),
+        ("higher", 0.005, 0.001, 0.009, "inconclusive"),  # shown, but below the margin
+        ("higher", 0.05, -0.01, 0.11, "inconclusive"),
+        ("higher", -0.05, -0.09, -0.01, "contradicted"),
+        ("lower", -0.05, -0.09, -0.01, "confirmed"),
+        ("lower", 0.05, 0.01, 0.09, "contradicted"),
+        ("not_higher", 0.005, -0.001, 0.009, "confirmed"),
+        ("not_higher", 0.005, -0.02, 0.02, "inconclusive"),
+        ("not_higher", 0.05, 0.02, 0.09, "contradicted"),
+        ("not_lower", -0.005, -0.009, 0.02, "confirmed"),
+        ("not_lower", -0.05, -0.09, -0.02, "contradicted"),
+    ],
+)
+def test_the_word_follows_from_interval_and_margin(expects, effect, low, high, word):
+    assert _word(claim(expects=expects), effect, Interval(low, high)) == word
+
+
+def test_a_better_judge_is_confirmed_and_its_opposite_contradicted():
+    kept = {"here": evidence(np.random.default_rng(1), a=0.5, b=1.5)}
+    words = [judge([claim(expects=expects)], kept)[0].word for expects in ("higher", "lower", "not_lower")]
+    assert words == ["confirmed", "contradicted", "confirmed"]
+
+
+def test_against_several_a_claim_must_hold_against_each():
+    kept = {"here": evidence(np.random.default_rng(2), a=0.5, b=1.5, c=2.5)}
+    [found] = judge([claim(against=["a", "c"])], kept)
+    assert [comparison.word for comparison in found.comparisons] == ["confirmed", "contradicted"]
+    assert (found.word, found.weakest.against) == ("contradicted", "c")
+    assert [c.against for c in judge([claim(against="*")], kept)[0].comparisons] == ["a", "c"]
+
+
+def test_equal_methods_are_rarely_told_apart():
+    rng = np.random.default_rng(3)
+    claims = [claim(id=metric, metric=metric, margin=0.0) for metric in ("auroc", "accuracy", "ece", "s99")]
+    families = [judge(claims, {"here": evidence(rng, 400, a=1.0, b=1.0)}) for _ in range(60)]
+    wrong = sum(any(found.word != "inconclusive" for found in family) for family in families)
+    assert wrong <= 7  # of 60 at 5 %: more has a chance of 1 %
+
+
+def test_the_same_runs_corrected_in_two_ways_are_compared_run_by_run():
+    """Seeds that differ by far more than the correction changes do not hide it."""
+    rng = np.random.default_rng(4)
+    samples = {}
+    for seed in SEEDS:
+        o = answers(rng, 2000, 1.0)
+        right = rng.random(2000) < 0.5 + 0.2 * seed  # seeds of very different accuracy
+        samples[Side("b"), seed] = Outcomes.from_scores(o.confidence, right)
+        samples[Side("b", "temperature"), seed] = Outcomes.from_scores(o.confidence**0.5, right)
+    about = claim(calibrator="temperature", against="b", against_calibrator="none", metric="overconfidence", margin=0.0)
+    [found] = judge([about], {"here": Evidence(samples, [])})
+    assert found.word == "confirmed"
+
+
+def test_fewer_than_two_seeds_give_no_verdict():
+    known = evidence(np.random.default_rng(5), a=1.0, b=1.0)
+    one = Evidence({key: o for key, o in known.samples.items() if key[1] == 0}, known.numbers)
+    [found] = judge([claim()], {"here": one})
+    assert found.word == "not run"
+    assert "not run" in markdown([found], {"here": one})
+
+
+def test_without_held_out_samples_each_half_is_corrected_by_the_other():
+    rng = np.random.default_rng(6)
+    logits = rng.normal(size=(4000, 5))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+    scale = np.repeat([2.0, 0.5], 2000)[:, None]  # the halves have temperatures of 2 and 1/2
+    test = Predictions.from_logits(logits * scale, labels)
+    first, second = [t for _, t in corrected(parse_variant("temperature"), test, test, None)]
+    assert (first, second) == (pytest.approx(0.5, rel=0.1), pytest.approx(2.0, rel=0.1))
+
+
+def test_the_claims_of_the_papers_name_studies_and_their_recipes():
+    for each in read_claims(CLAIMS):
+        for regime in each.regime:
+            study = read_study(ROOT / "studies" / "prove" / f"{regime}.toml")
+            recipes = [method.name for method in study.methods]
+            assert {side.recipe for side in each.sides(recipes)} <= {*recipes}, (each.id, regime)
+            assert each.split == "test" or study.shifts, each.id
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[[claim]]\nid = 'x'", "is no file of claims"),
+        ("nothing = 1", "is no file of claims"),
+        (TWO.replace('"lower"', '"more"'), "expects"),
+    ],
+)
+def test_a_file_that_is_no_file_of_claims_is_refused(tmp_path, text, problem):
+    (tmp_path / "claims.toml").write_text(text)
+    with pytest.raises(InputError, match=problem):
+        read_claims(tmp_path / "claims.toml")
+
+
+def test_a_metric_without_a_test_of_known_level_decides_nothing():
+    kept = {"here": evidence(np.random.default_rng(7), a=1.0, b=1.0)}
+    with pytest.raises(InputError, match="no test of known level"):
+        judge([claim(metric="mce")], kept)
+
+
+def test_from_runs_to_a_page(tmp_path, capsys):
+    study, claims, kept = tmp_path / "toy.toml", tmp_path / "claims.toml", tmp_path / "kept"
+    study.write_text(STUDY)
+    claims.write_text(TWO)
+    for run in expand(read_study(study)):
+        execute(read_study(study), run, tmp_path / "runs")
+    keep = ["study", "keep", study, "--claims", claims, "--out", tmp_path / "runs", "--to", kept]
+    tell = ["claims", claims, "--kept", kept, "--to", tmp_path / "c.md", "--html", tmp_path / "c.html"]
+    for words in (keep, tell):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main(list(map(str, words)))
+    assert "4 of 4 runs kept" in capsys.readouterr().out
+    assert "2 claims, 2 verdicts" in (tmp_path / "c.md").read_text()
+    assert "Label smoothing ranks worse." in (tmp_path / "c.html").read_text()
