@@ -57,6 +57,7 @@ def pairs(n: int, k: int, m: float) -> dict[str, tuple[Callable[[], object], Cal
         "width_bins": both("width_bins", outcomes.confidence, outcomes.correct, upper),
         "majorant": both("majorant", r.kept, r.right),
         "laplacian": both("laplacian", r.score, r.kept, r.wrong, 0.4),
+        "residuals": both("residuals", r.score, r.kept, r.wrong, 4096),
         "log_likelihood": both("log_likelihood", r.score, r.kept, r.wrong),
         "sweep": both("sweep", r.kept, r.right, 2, 100),
     }

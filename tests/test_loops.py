@@ -339,6 +339,14 @@ def test_loops_over_a_ranking(r):
 
 
 @needs_library
+@given(rankings, st.integers(1, 4096))
+def test_residuals_in_cells(r, cells):
+    columns = r.score, r.kept, r.wrong, cells
+    np.testing.assert_array_equal(loops.residuals(*columns), twins.residuals(*columns))
+    np.testing.assert_allclose(loops.residuals(*columns).sum(), r.claimed[-1] - r.right[-1], atol=1e-12 * r.n)
+
+
+@needs_library
 @given(rankings, st.integers(1, 40))
 def test_sums_between_the_rows_of_a_ranking(r, n_bins):
     start = mass_starts(r, n_bins)

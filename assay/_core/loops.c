@@ -453,6 +453,19 @@ WIDE double assay_laplacian(const double *score, const double *kept, const doubl
     return sum;
 }
 
+/* Adds confidence less correctness of the samples of a ranking's t scores, none below 0, to `cells` of equal width; what
+ * is 1 or more is in the last.
+ */
+void assay_residuals(const double *score, const double *kept, const double *wrong, int64_t t, int64_t cells,
+                     double *out)
+{
+    for (int64_t i = 0; i < t; i++) {
+        const double size = kept[i + 1] - kept[i], hits = size - (wrong[i + 1] - wrong[i]);
+        const double place = score[i] * (double)cells;
+        out[place < (double)cells ? (int64_t)place : cells - 1] += score[i] * size - (hits > 0 ? hits : 0);
+    }
+}
+
 /* The most bins, tried from `first` on, up to which every number of equal-mass bins has accuracies that never rise from
  * the most confident bin down, empty ones aside; at most `last`. `kept` and `right` are a ranking's, [t + 1].
  */

@@ -66,6 +66,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
+    c.assay_residuals.argtypes, c.assay_residuals.restype = (p, p, p, n, n, p), None
     c.assay_sweep.argtypes, c.assay_sweep.restype = (p, p, n, n, n), n
     return c
 
@@ -345,6 +346,15 @@ def laplacian(score: Floats, kept: Floats, wrong: Floats, width: float) -> float
     if not AVAILABLE:
         return plain.laplacian(score, kept, wrong, width)
     return float(_c.assay_laplacian(*_ranked(score, kept, wrong), len(score), width))
+
+
+def residuals(score: Floats, kept: Floats, wrong: Floats, cells: int) -> Floats:
+    """Sums of confidence less correctness over the samples of a ranking in cells of equal width of [0, 1]."""
+    if not AVAILABLE or score[-1] < 0:
+        return plain.residuals(score, kept, wrong, cells)
+    out = np.zeros(cells)
+    _c.assay_residuals(*_ranked(score, kept, wrong), len(score), cells, _at(out))
+    return out
 
 
 def log_likelihood(score: Floats, kept: Floats, wrong: Floats) -> float:

@@ -303,6 +303,13 @@ def majorant(x: Floats, y: Floats) -> Labels:
     return np.asarray(ends[fit.blocks])
 
 
+def residuals(score: Floats, kept: Floats, wrong: Floats, cells: int) -> Floats:
+    size = np.diff(kept)
+    hits = np.maximum(size - np.diff(wrong), 0)
+    cell = np.clip((score * cells).astype(np.int64), 0, cells - 1)
+    return np.bincount(cell, score * size - hits, minlength=cells)
+
+
 def laplacian(score: Floats, kept: Floats, wrong: Floats, width: float) -> float:
     excess, decay = (1 - score) * np.diff(kept) - np.diff(wrong), np.exp(score * (-1 / width))
     above = np.cumsum(excess * decay)

@@ -23,7 +23,8 @@ COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "
 TONES = {"confirmed": "good", "contradicted": "bad"}
 NOTE = (
     "Effect: the method less what it is compared with, mean over seeds. Intervals of a regime hold together at 95 %. "
-    "Those of ECE are of the root of the calibration part, whose difference has a test of known level."
+    "An inconclusive claim says how many times the samples and seeds would decide at this effect. "
+    "Intervals of ECE are of the root of the calibration part, whose difference has a test of known level."
 )
 
 
@@ -64,7 +65,7 @@ def _detail(judged: Judged, weakest: Comparison) -> str:
     if judged.word == "not run":
         return f"{weakest.seeds} of at least 2 seeds"
     if judged.word == "inconclusive" and isfinite(weakest.more):
-        return f"{weakest.more:g} x the samples and seeds would decide at this effect"
+        return f"{weakest.more:g} x the data would decide"
     return ""
 
 

@@ -30,9 +30,7 @@ def smooth_ece(x: Rankable, *, grid: int = 4096) -> float:
     from scipy.optimize import brentq
 
     r = ranking(x)
-    cell = np.minimum((r.score * grid).astype(np.int64), grid - 1)
-    residual = np.bincount(cell, r.claims - r.hits, minlength=grid) / r.n
-    cosines = dct(residual, norm="ortho")
+    cosines = dct(loops.residuals(r.score, r.kept, r.wrong, grid) / r.n, norm="ortho")
     frequency = np.pi * np.arange(grid)
 
     def excess(width: float) -> float:
