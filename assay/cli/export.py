@@ -9,12 +9,12 @@ from zipfile import BadZipFile
 import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
-from rich.console import Console
 
 from assay import maps
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay._core.writing import not_over
+from assay.cli.output import show
 from assay.thresholds import load_threshold
 
 
@@ -67,7 +67,7 @@ def export_command(
         inputs = deploy.random_inputs(model) if example is None else _arrays(example)
         deploy.calibrate_onnx(model, loaded, out, example=inputs, output=output, gives=gives, threshold=chosen)
         n = len(next(iter(inputs.values())))
-    Console().print(f"{out}: {loaded}; the probabilities of {n} inputs agree with the map")
+    show(f"{out}: {loaded}; the probabilities of {n} inputs agree with the map")
 
 
 def _arrays(file: Path) -> dict[str, NDArray[Any]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -91,10 +91,23 @@ def load_weights(network: nn.Module, run: Path) -> None:
     if not (run / CHECKPOINT).is_file():
         raise InputError(f"{run / CHECKPOINT}: no such file")
     state = _read(run)
-    if not state["finished"]:
-        raise InputError(f"{run}: the run is not finished; {len(state['history']['epochs'])} epochs are done")
-    weights = state["network"]
-    network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
+    with restoring(run):
+        if not state["finished"]:
+            raise InputError(f"{run}: the run is not finished; {len(state['history']['epochs'])} epochs are done")
+        weights = state["network"]
+        network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
+
+
+@contextmanager
+def restoring(run: Path | None) -> Iterator[None]:
+    """Inside the block a state is put back; one that does not fit is not of this run."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as problem:  # whatever torch raises of tensors, and Python of values, that are not the expected
+        why = f"{type(problem).__name__}: {problem}"
+        raise InputError(f"{run}: {CHECKPOINT} does not hold a state of this run: {why}") from problem
 
 
 def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
@@ -107,7 +120,7 @@ def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
         names, facts = described["names"], described.get("data", {})
         mean, std = tuple(facts.get("mean", ())), tuple(facts.get("std", ()))
         data, name, folder = str(names["data"]), str(names["network"]), names.get("folder")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
     for own in filter(is_own, (data, name)):
         instead = "build the network yourself, and use load_weights and export_onnx in Python"
