@@ -16,7 +16,7 @@ from assay._core.lookup import EXTRAS, missing
 from assay.cli.output import fail
 from assay.cli.streams import drop_output
 
-INTERRUPTED = 130  # exit code after Ctrl-C
+INTERRUPTED = 130  # exit code after Ctrl-C, which cyclopts gives without a word
 MISTAKE = 70  # exit code after an error that nobody foresaw: a mistake in assay, or in a user's own code
 
 
@@ -38,8 +38,6 @@ def errors_as_lines() -> Iterator[None]:
     except OSError as problem:
         drop_output()
         fail(f"{problem.filename or 'output'}: {problem.strerror or problem}")
-    except KeyboardInterrupt:
-        fail("stopped", INTERRUPTED)
     except Exception as problem:
         if os.environ.get("ASSAY_TRACEBACK") == "1":
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from cyclopts import Parameter
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from assay import maps
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.reading import require_file
 from assay._core.writing import not_over
 from assay.cli.output import show
 from assay.thresholds import load_threshold
@@ -71,8 +71,9 @@ def export_command(
 
 
 def _arrays(file: Path) -> dict[str, NDArray[Any]]:
+    require_file(file)
     try:
         with np.load(file, allow_pickle=False) as found:
-            return dict(found)
-    except (OSError, ValueError, BadZipFile, TypeError) as problem:
+            return {name: found[name] for name in found.files}
+    except Exception as problem:  # whatever zip, its compressions and numpy raise of a damaged file
         raise InputError(f"{file}: cannot be read as npz: {problem}") from problem

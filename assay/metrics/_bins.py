@@ -61,10 +61,11 @@ class Bins:
         return np.where(self.count > 0, self.count, 1.0)
 
 
-def refuse_bins(n_bins: object) -> None:
-    """Refuse what is no number of bins, and more bins than anybody has samples to fill."""
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 1 <= n_bins <= MOST_BINS:
-        raise InputError(f"the number of bins must be 1 to {MOST_BINS:,}, got {n_bins}")
+def refuse_bins(n_bins: object, n: int = 0) -> None:
+    """Refuse what is no number of bins, and more bins than anybody, or these n samples, can fill."""
+    most = max(MOST_BINS, n)
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 1 <= n_bins <= most:
+        raise InputError(f"the number of bins must be 1 to {most:,}, got {n_bins}")
 
 
 @cache
@@ -119,7 +120,7 @@ def _kish(weight: Floats, squares: Floats) -> Floats:
 
 def mass_starts(r: Ranking, n_bins: int) -> Labels:
     """How many rows of the ranking lie in equal-mass bins j and above, for j = 0, ..., b."""
-    refuse_bins(n_bins)
+    refuse_bins(n_bins, r.n)
     # A row has bin >= j if its first ascending rank n - kept is at least j n / b.
     return r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n / n_bins + ROUNDING, side="right")
 

@@ -46,21 +46,10 @@ class RunFolder:
         if state is not None and (found := _other(state["configuration"], self.configuration)):
             raise InputError(f"{self.path} holds another run: {'; '.join(found)}")
         if self.writes:
-            finished = state is not None and state["finished"]
+            trained_by = _trained_by(self.path, state)
             with recording(self.path, "run.json"), replacing(self.path / "run.json") as stream:
-                stream.write(json.dumps({**self.configuration, **self._trained_by(finished)}, indent=1).encode())
+                stream.write(json.dumps({**self.configuration, **trained_by}, indent=1).encode())
         return state
-
-    def _trained_by(self, finished: bool) -> dict[str, Any]:
-        """Versions and threads that train the run, or that trained it if it is finished."""
-        here = {"versions": versions(), "threads": torch.get_num_threads()}
-        if not finished or self.path is None:
-            return here
-        try:
-            there = json.loads((self.path / "run.json").read_text())
-            return {name: there[name] for name in here}
-        except (OSError, ValueError, KeyError):
-            return here
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Write the state of the run."""
@@ -81,6 +70,21 @@ class RunFolder:
                 for split, found in predictions.items():
                     if found is not None:
                         files.write(found, self.path / f"{split}.npz")
+
+
+def _trained_by(run: Path, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Versions that train the run, and every number of threads that trained a part of it; as they were if finished."""
+    here = {"versions": versions(), "threads": [torch.get_num_threads()]}
+    if state is None:
+        return here
+    try:
+        there = json.loads((run / "run.json").read_text())
+        before = there["threads"] if isinstance(there["threads"], list) else [there["threads"]]
+        if state["finished"]:
+            return {"versions": there["versions"], "threads": before}
+        return here | {"threads": list(dict.fromkeys([*before, *here["threads"]]))}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return here
 
 
 def load_weights(network: nn.Module, run: Path) -> None:
