@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kills import kill_bench
 
 from assay import Predictions, files
 from assay._core import manifest, writing
-from tests.kills import kill_bench
 
 STEPS = ("open", "fsync", "replace", "close", "unlink")  # of the system, by which a file comes to be
 
@@ -74,6 +74,7 @@ def killed_at(step: int, work: Callable[[], None]) -> bool:
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_a_kill_at_any_step_leaves_the_old_files_or_the_new(tmp_path):
     """The children are forked and only write: no thread of another library is needed in them."""
     write_run(tmp_path / "before", 1.0)

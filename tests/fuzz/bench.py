@@ -2,7 +2,8 @@
 
 Every case must end in success or in one line with exit code 2; where the file carries checksums, success means the same
 data. No case may raise, crash, take 5 s of a core, print what controls a terminal, import code that a file names, start
-a process, or change a file outside `--out`. `python -m tests.fuzz.bench --cases 50000`; `--only N` repeats one case.
+a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000` runs them,
+and `--only N` repeats one.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Bench:
     """A folder of whole files, in which one is damaged at a time."""
 
     def __init__(self, folder: Path) -> None:
-        from tests.fuzz.targets import prepare, targets
+        from fuzz.targets import prepare, targets
 
         self.folder = folder / "work"
         if not self.folder.exists():
@@ -279,15 +280,24 @@ def run(folder: Path, first: int, last: int, *, tell: bool = False) -> None:
                 print(name, ended, sep="\n", file=sys.stderr)
 
 
+def _environment() -> dict[str, str]:
+    """Modules of the tests and of the package are found wherever the bench was started."""
+    here = Path(__file__).parents[1]
+    places = [str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
+
+
 def run_all(cases: int, first: int = 0) -> tuple[Counter[tuple[str, str]], list[str]]:
     """How many cases of each target ended how, and what was wrong, a line a case."""
     with TemporaryDirectory(prefix="assay-fuzz-") as name:
         folder = Path(name)
         number, last, crashes = first, first + cases, list[str]()
         while number < last:
-            words = [sys.executable, "-m", "tests.fuzz.bench", "--folder", name]
+            words = [sys.executable, "-m", "fuzz.bench", "--folder", name]
             stop = min(number + CHUNK, last)
-            child = subprocess.run([*words, "--first", str(number), "--last", str(stop)], check=False)
+            child = subprocess.run(
+                [*words, "--first", str(number), "--last", str(stop)], check=False, env=_environment()
+            )
             if child.returncode == 0:
                 number = stop
                 continue

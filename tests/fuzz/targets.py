@@ -20,7 +20,7 @@ from assay import Outcomes, Predictions, files, maps
 from assay._core import manifest
 from assay.calibrators import CALIBRATORS, platt, temperature
 from assay.scale import tally
-from tests.fuzz.mutations import (
+from fuzz.mutations import (
     Mutation,
     changed,
     damaged_array,

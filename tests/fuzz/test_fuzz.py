@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.bench import run_all
+from fuzz.bench import run_all
 
 
 def held(cases: int, first: int) -> None:
