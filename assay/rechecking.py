@@ -15,6 +15,7 @@ from assay.predictions import Outcomes, Predictions
 from assay.thresholds import Threshold, risk_bound
 
 LEVEL = 0.05  # chance of a false alarm, of each question
+LEAST = 1e-5  # the smallest risk for which every number of rows is tried
 POWER = 0.8  # with which a doubled risk is noticed on `needed` rows
 FOLDS = 5  # of the refit; it needs twice as many rows
 
@@ -134,12 +135,14 @@ def accepted_needed(risk: float) -> int:
     """
     from scipy.special import bdtrc, bdtrik
 
+    if risk < LEAST:  # errors are then as good as Poisson: so many times as many rows
+        return ceil(accepted_needed(LEAST) * LEAST / risk)
     doubled = min(2 * risk, (1 + risk) / 2)
     sizes = np.arange(1, ceil(20 / risk) + 1)
     most = np.ceil(bdtrik(1 - LEVEL, sizes, risk))  # errors that do not yet refute the promise
     # The power rises in a sawtooth: take the size from which on it is never too low.
     missed = np.flatnonzero(bdtrc(np.minimum(most, sizes), sizes, doubled) < POWER)
-    return int(sizes[min(missed[-1] + 1, len(sizes) - 1)])
+    return int(sizes[min(missed[-1] + 1, len(sizes) - 1)]) if len(missed) else 1
 
 
 def _refit(new: Predictions | Outcomes, outcomes: Outcomes) -> Difference:

@@ -107,7 +107,7 @@ class SelectiveClassifier:
             content = json.loads(Path(file).read_text())
             mapping = None if content["map"] is None else from_json(json.dumps(content["map"]))
             return SelectiveClassifier(model, mapping, float(content["threshold"]))
-        except (OSError, ValueError, KeyError, TypeError) as problem:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
             raise InputError(f"{file}: holds no map and threshold of a SelectiveClassifier: {problem}") from problem
 
     def report(self, x: Any, labels: ArrayLike) -> SelectiveReport:

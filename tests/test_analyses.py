@@ -654,6 +654,16 @@ def test_methods_are_compared_with_their_primary_loss(rich, drawn):
     assert "cross_entropy" not in sizes
 
 
+def test_a_figure_is_the_same_file_twice(tmp_path):
+    results = made_up(tmp_path, folders=False, metrics=["ece", "auroc"])
+    twice = [
+        draw_study(results.study, results.runs, tmp_path, results.rows, tmp_path / name)[0].read_bytes()
+        for name in ("one", "two")
+    ]
+    assert twice[0] == twice[1]
+    assert b"<dc:date>" not in twice[0]
+
+
 def test_a_study_is_drawn_into_files_that_are_named_after_what_they_show(tmp_path):
     results = made_up(tmp_path, folders=False, metrics=["ece", "auroc"])
     before = dict(mpl.rcParams)

@@ -17,7 +17,7 @@ from torch import nn
 from assay import evaluate, maps
 from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS, auto, histogram, temperature
-from assay.nn.deploy import calibrate_onnx, calibrated, export_onnx
+from assay.nn.deploy import calibrate_onnx, calibrated, export_onnx, random_inputs
 from assay.nn.maps import CALLS, answer, torch_map
 from assay.predictions import Predictions
 from assay.sklearn import CalibratedClassifier
@@ -266,6 +266,36 @@ def test_an_older_onnx_model_is_raised(tmp_path, opset):
         calibrate_onnx(tmp_path / "old.onnx", of_five, tmp_path / "other.onnx", example=example)
     with pytest.raises(InputError, match="cannot be run on x"):
         calibrate_onnx(tmp_path / "old.onnx", mapping, tmp_path / "other.onnx", example={"x": example["x"][:, :3]})
+
+
+def odd_model(kind: str) -> object:
+    """An ONNX model that cannot be calibrated, by what is wrong with it."""
+    from onnx import TensorProto, helper
+
+    shape = None if kind == "no shape" else ["n", 4]
+    name = "probabilities" if kind == "a name" else "x"
+    x = [] if kind == "no input" else [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)]
+    z = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", 4])
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [4], [np.nan if kind == "nan" else 1.0] * 4)
+    if kind == "elsewhere":
+        weights.ClearField("float_data")
+        weights.data_location = TensorProto.EXTERNAL
+        weights.external_data.add(key="location", value="../../nowhere.bin")
+    inputs = ["w", "w"] if kind == "no input" else [name, "w"]
+    graph = helper.make_graph([helper.make_node("Mul", inputs, ["z"])], "g", x, [z], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.mark.parametrize("kind", ["no shape", "no input", "a name", "elsewhere", "nan", "cut off"])
+def test_a_model_that_cannot_be_calibrated_is_refused_before_anything_is_written(tmp_path, kind):
+    content = odd_model(kind).SerializeToString()
+    (tmp_path / "odd.onnx").write_bytes(content[:40] if kind == "cut off" else content)
+    mapping = temperature(HELD_OUT)
+    with pytest.raises(InputError, match=r"odd\.onnx: "):
+        calibrate_onnx(
+            tmp_path / "odd.onnx", mapping, tmp_path / "m.onnx", example=random_inputs(tmp_path / "odd.onnx")
+        )
+    assert not (tmp_path / "m.onnx").exists()
 
 
 def test_classes_that_an_estimator_does_not_know_are_named():

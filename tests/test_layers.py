@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1] / "assay"
 LAYERS = [
     "_core.arrays _core.library",
     "_core.own_code _core.text _core.reading",
-    "_core.plain _core.lookup _core.outputs _core.showing _core.variants _core.writing",
+    "_core.plain _core.lookup _core.outputs _core.records _core.showing _core.variants _core.writing",
     "_core.manifest",
     "_core.loops",
     "predictions nn.names",

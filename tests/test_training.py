@@ -504,10 +504,18 @@ def test_a_function_that_holds_itself_is_described():
 
 def test_a_finished_run_says_who_trained_it(digits: Splits, tmp_path: Path):
     train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
-    about = (tmp_path / "run.json").read_text().replace('"threads": ', '"threads": 10')
+    about = json.dumps(json.loads((tmp_path / "run.json").read_text()) | {"threads": [101]}, indent=1)
     (tmp_path / "run.json").write_text(about)
     train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
     assert (tmp_path / "run.json").read_text() == about
+
+
+def test_a_resumed_run_keeps_all_its_numbers_of_threads(digits: Splits, tmp_path: Path):
+    dies(kill_while_writing, digits, PLAIN, tmp_path)
+    about = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(about | {"threads": [101]}))
+    assert train(dropping(), digits, PLAIN, seed=5, out=tmp_path, record=FULL).resumed_at == 1
+    assert json.loads((tmp_path / "run.json").read_text())["threads"] == [101, torch.get_num_threads()]
 
 
 def test_a_checkpoint_that_cannot_be_read_now_is_not_thrown_away(
@@ -601,7 +609,7 @@ def test_run_json_says_all_that_the_run_depends_on(digits: Splits, tmp_path: Pat
     about = json.loads((tmp_path / "run.json").read_text())
     assert about["recipe"]["objective"]["objective"]["loss"]["gamma"] == 5.0
     assert (about["seed"], about["recipe"]["clip_norm"], about["names"]) == (11, 2.0, {"data": "digits"})
-    assert about["threads"] == torch.get_num_threads()
+    assert about["threads"] == [torch.get_num_threads()]
     assert about["versions"]["torch"] == torch.__version__
 
 

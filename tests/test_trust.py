@@ -9,22 +9,27 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from zipfile import ZIP_BZIP2, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import csv
 
-from assay import Outcomes, Predictions, files
+from assay import Outcomes, Predictions, files, maps
 from assay._core import manifest, reading
 from assay._core.arrays import InputError
 from assay._core.own_code import located
-from assay._core.text import file_name, latex
+from assay._core.text import csv_cell, file_name, from_csv_cell, latex, printable
 from assay.cli import main
 from assay.nn.data import load
 from assay.nn.networks import network
 from assay.nn.training import load_run
-from assay.study import execute, expand, read_study, run_local
+from assay.study import Cluster, execute, expand, read_study, run_local, run_ray
+from assay.thresholds import load_threshold
 
 OWN = """
 from pathlib import Path
@@ -415,6 +420,180 @@ def test_an_output_that_cannot_be_is_noticed_before_the_work(tmp_path, capsys):
     (tmp_path / "x.npz").write_text("never read")
     assert exit_code("audit", tmp_path / "x.npz", "--json", tmp_path / "nowhere" / "x.json") == 2
     assert "No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["[/x]", "[bold]", ":warning:", "a\x1b[31mb", "\u202e"])
+def test_a_name_is_text_on_the_terminal_whatever_it_holds(tmp_path, name, capsys):
+    rows = Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]] * 20, [0, 0] * 20, group=[name, "b"] * 20)
+    files.write(rows, tmp_path / "x.parquet")
+    assert exit_code("audit", tmp_path / "x.parquet", "--group", "group") == 0
+    shown = capsys.readouterr().out
+    assert printable(name) in shown
+    assert all(line == printable(line) for line in shown.split("\n"))
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_with_its_place(monkeypatch, capsys):
+    def broken(*_: object) -> None:
+        raise RuntimeError("never\nthought of")
+
+    monkeypatch.setattr(files, "read", broken)
+    assert exit_code("audit", "x.npz") == 70
+    said = capsys.readouterr().err
+    assert said.startswith("assay: RuntimeError in test_trust.py, line ")
+    assert said.count("\n") == 1
+    monkeypatch.setenv("ASSAY_TRACEBACK", "1")
+    with pytest.raises(RuntimeError):
+        main(["audit", "x.npz"])
+
+
+def test_ctrl_c_ends_without_a_traceback(monkeypatch, capsys):
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "read", stopped)
+    assert exit_code("audit", "x.npz") == 130
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
+def test_a_whole_file_is_not_called_damaged_when_memory_is_full(tmp_path, ending, monkeypatch):
+    files.write(Predictions.from_logits([[2.0, 0.0]], [0]), tmp_path / f"x.{ending}")
+    full = pa.ArrowMemoryError("malloc failed")
+    for module, name in ((np.lib.npyio.NpzFile, "__getitem__"), (pq, "read_table"), (csv, "read_csv")):
+        monkeypatch.setattr(module, name, lambda *_, **__: (_ for _ in ()).throw(full))
+    with pytest.raises(InputError, match="does not fit into memory: malloc failed"):
+        files.read(tmp_path / f"x.{ending}")
+
+
+ARRAYS = {
+    "huge": "(1000000000000,)",
+    "overflowing": "(9223372036854775807, 9223372036854775807)",
+    "negative": "(-1, 2)",
+    "of objects": "(1, 2)",
+    "no array": "()",
+}
+
+
+@pytest.mark.parametrize("shape", ARRAYS.values(), ids=ARRAYS)
+@pytest.mark.parametrize("method", [ZIP_STORED, ZIP_LZMA, ZIP_BZIP2])
+def test_an_array_made_to_break_its_reader_is_refused(tmp_path, shape, method):
+    kind = "|O" if shape == "(1, 2)" else "<f4"
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(118) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(8)
+    with ZipFile(tmp_path / "x.npz", "w", method) as archive:
+        archive.writestr("logits.npy", content)
+        archive.writestr("labels.npy", content)
+    with pytest.raises(InputError, match=r"x\.npz"):
+        files.read(tmp_path / "x.npz")
+
+
+def test_bytes_that_are_no_text_are_one_line(tmp_path, capfd):
+    (tmp_path / "x.csv").write_bytes(b"confidence,correct\n0.5,1\n0.5,\xff\xfe,1\n")
+    assert exit_code("audit", tmp_path / "x.csv") == 2
+    why = "cannot be read as csv: it must be text in UTF-8, separated by ','"
+    assert capfd.readouterr().err == f"assay: {tmp_path / 'x.csv'}: {why}\n"
+
+
+def test_links_in_a_circle_are_one_line(tmp_path, capsys):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert exit_code("audit", "x.npz", "--json", tmp_path / "loop" / "a.json") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+FIT = {"kind": "Fit", "objective": "NLL", "before": 1.0, "after": 0.9, "iterations": 1, "n": 9}
+BROKEN_MAPS = {
+    "a text for a number": {"kind": "Temperature", "fit": FIT, "t": "2", "n_classes": 2},
+    "a number that cannot be": {"kind": "Temperature", "fit": FIT, "t": -1.0, "n_classes": 2},
+    "true for a number": {"kind": "Temperature", "fit": FIT, "t": True, "n_classes": 2},
+    "nothing for a fit": {"kind": "Temperature", "fit": None, "t": 2.0, "n_classes": 2},
+    "an unknown field": {"kind": "Temperature", "fit": FIT, "t": 2.0, "n_classes": 2, "x": 1},
+    "a missing field": {"kind": "Temperature", "fit": FIT, "t": 2.0},
+    "an unknown kind": {"kind": "Popen", "args": ["true"]},
+    "unequal lengths": {"kind": "Curve", "fit": FIT, "x": {"tensor": [0.0, 1.0]}, "y": {"tensor": [0.5]}},
+    "falling edges": {"kind": "Steps", "fit": FIT, "upper": {"tensor": [1.0, 0.5]}, "value": {"tensor": [0.1, 0.2]}},
+    "texts in an array": {"kind": "Curve", "fit": FIT, "x": {"tensor": ["0"]}, "y": {"tensor": [0.5]}},
+    "a list": [1, 2],
+    "a number": 10**400,
+}
+
+
+@pytest.mark.parametrize("content", BROKEN_MAPS.values(), ids=BROKEN_MAPS)
+def test_a_map_that_would_not_work_is_not_loaded(tmp_path, content):
+    sys.set_int_max_str_digits(0)
+    (tmp_path / "map.json").write_text(json.dumps(content))
+    sys.set_int_max_str_digits(4300)
+    with pytest.raises(InputError, match=r"map.json: is no calibration map"):
+        maps.load(tmp_path / "map.json")
+
+
+@pytest.mark.parametrize("read", [maps.load, load_threshold, lambda file: manifest.listed(file.parent)])
+def test_json_that_is_nested_deeply_is_refused(tmp_path, read):
+    for name in ("x.json", "manifest.json"):
+        (tmp_path / name).write_text("[" * 100_000)
+    with pytest.raises(InputError, match="json"):
+        read(tmp_path / "x.json")
+
+
+PROMISE = {"value": 0.5, "guaranteed_risk": 0.1, "confidence": 0.95, "n": 100, "accepted": 50, "wrong": 2}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n": "9"}, {"accepted": [1]}, {"confidence": None}, {"wrong": 60}, {"n": 0}, {"guaranteed_risk": 0.0}]
+)
+def test_a_threshold_that_cannot_be_is_not_loaded(tmp_path, wrong):
+    (tmp_path / "t.json").write_text(json.dumps(PROMISE))
+    assert load_threshold(tmp_path / "t.json").accepted == 50
+    (tmp_path / "t.json").write_text(json.dumps(PROMISE | wrong))
+    with pytest.raises(InputError, match=r"t.json: is no threshold"):
+        load_threshold(tmp_path / "t.json")
+
+
+@pytest.mark.parametrize("said", ["[1]", "{}", '{"log": 3}', '{"log": [[]], "ended": 7}', "[" * 100_000])
+def test_a_record_of_failure_that_says_nothing_is_shown_as_such(run_folder, said, capsys):
+    (run_folder / "failed.json").write_text(said)
+    assert exit_code("study", "status", "study.toml") == 0
+
+
+@pytest.mark.parametrize("key", ["ece,n_bins=1000000000", "ece,n_bins=0", "ece,n_bins=many", "ece,norm=x"])
+def test_a_metric_with_values_that_cannot_be_is_refused_before_the_work(tmp_path, key):
+    text = STUDY.format(data="digits").replace('"accuracy"', json.dumps(key))
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(InputError, match=r"study\.toml: "):
+        read_study(tmp_path / "study.toml")
+
+
+def test_a_folder_of_runs_that_cannot_be_made_is_noticed_before_the_work(tmp_path, capsys):
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    (tmp_path / "file").touch()
+    assert exit_code("study", "run", tmp_path / "study.toml", "--out", tmp_path / "file" / "runs") == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_cluster_that_nobody_answers_for_is_refused_at_once(tmp_path, capsys):
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    study = read_study(tmp_path / "study.toml")
+    start = time.monotonic()
+    with pytest.raises(InputError, match=r"no Ray cluster at '127\.0\.0\.1:9'"):
+        run_ray(study, expand(study), tmp_path, workers=1, cluster=Cluster("127.0.0.1:9"))
+    assert time.monotonic() - start < 60
+
+
+# Text that leaves for a spreadsheet.
+
+
+@given(st.text())
+def test_a_cell_of_csv_is_never_a_formula_and_gives_its_text_back(text):
+    assert csv_cell(text)[:1] not in ("=", "+", "-", "@", "\t", "\r")
+    assert from_csv_cell(csv_cell(text)) == text
+
+
+def test_formulas_in_ids_are_text_in_csv_and_read_back(tmp_path):
+    ids = ["=1+1", "+2", "-3", "@x", "'=4", "plain"]
+    rows = Predictions.from_logits([[2.0, -1.0]] * 6, [0] * 6, ids=ids)
+    files.write(rows, tmp_path / "x.csv")
+    cells = [line.split(",")[-1].strip('"') for line in (tmp_path / "x.csv").read_text().splitlines()[1:]]
+    assert cells == ["'=1+1", "'+2", "'-3", "'@x", "''=4", "plain"]
+    assert files.read(tmp_path / "x.csv").ids.tolist() == ids
 
 
 DEEP = {"nested": "x = " + "[" * 20_000, "digits": "epochs = 1" + "0" * 5000, "large": "#" * 1_000_001}

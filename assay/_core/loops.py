@@ -27,6 +27,7 @@ from assay._core.plain import Areas, ClassSums, Grid
 LANES = 8  # rows that C works on side by side, at most
 PART = 2**18  # elements of the least part that is worth a thread of its own
 MOST_PARTS = 16
+MOST_SAMPLES = 2**40  # of a ranking: times a number of bins, C still counts them
 ROOM = 2**22  # numbers that the classwise sums of all parts may take together
 
 
@@ -368,4 +369,6 @@ def sweep(kept: Floats, right: Floats, first: int, last: int) -> int:
     """The most bins, tried from `first` to `last`, up to which accuracies of equal-mass bins are all in order."""
     if not AVAILABLE:
         return plain.sweep(kept, right, first, last)
+    if not 0 <= kept[-1] < MOST_SAMPLES:
+        raise InputError(f"a ranking of {kept[-1]} samples")
     return int(_c.assay_sweep(*_columns(len(kept), kept, right), len(kept) - 1, first, last))

@@ -1,4 +1,4 @@
-"""Text from files, made safe at the place where it leaves: in file names, LaTeX and on the terminal."""
+"""Text from files, made safe at the place where it leaves: in file names, csv, LaTeX and on the terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from hashlib import sha256
 from unicodedata import category
 
 UNSAFE = re.compile(r"^\.|[^][A-Za-z0-9_.,=@+-]")
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # with which a cell begins that a spreadsheet may calculate
 LONGEST = 160  # characters of a name, so that prefixes and endings fit into 255 bytes
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -37,6 +38,20 @@ def file_name(text: str) -> str:
     """
     safe = UNSAFE.sub("_", text)[:LONGEST]
     return safe if text and safe == text else f"{safe}~{sha256(text.encode(errors='replace')).hexdigest()[:8]}"
+
+
+def csv_cell(text: str) -> str:
+    """The text as a cell that no spreadsheet takes for a formula; `from_csv_cell` gives the text back.
+
+    >>> csv_cell("=1+1"), csv_cell("plain"), from_csv_cell("'=1+1")
+    ("'=1+1", 'plain', '=1+1')
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def from_csv_cell(cell: str) -> str:
+    """The text that `csv_cell` made the cell of."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def printable(text: str) -> str:

@@ -44,16 +44,24 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 def not_over(*written: Path | None, reading: Iterable[Path | None]) -> None:
     """Refuse, before the work, to write over a file that is read, two results to one file, or where nothing can be."""
-    taken = {path.resolve() for path in reading if path is not None}
+    taken = {_resolved(path) for path in reading if path is not None}
     for path in written:
         if path is not None:
-            if path.resolve() in taken:
+            place = _resolved(path)
+            if place in taken:
                 raise InputError(f"{path} is read or written already; give what is written a name of its own")
-            taken.add(path.resolve())
+            taken.add(place)
             _mode(path)
             if not os.access(path.parent, os.W_OK):
                 why = "its folder is not writable" if path.parent.is_dir() else "No such file or directory"
                 raise InputError(f"{path}: cannot be written: {why}")
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as problem:  # links in a circle, or a name with a zero byte
+        raise InputError(f"{path}: cannot be read or written: {problem}") from problem
 
 
 def _mode(path: Path) -> int | None:

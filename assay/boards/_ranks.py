@@ -71,6 +71,8 @@ RANKED: dict[str, Callable[[Tables], Estimates]] = {
 def rank_ranges(sheets: Sequence[Sheet], *, seed: int = 0) -> list[dict[str, RankRange]]:
     """Range of ranks of each sheet by each of `RANKED`; a sheet with too few errors has none and is not compared."""
     there = [i for i, sheet in enumerate(sheets) if not too_few(Tables(sheet.rows).ranking)]
+    if not there:
+        return [{} for _ in sheets]
     _, place = np.unique(np.concatenate([sheets[i].question.astype(str) for i in there]), return_inverse=True)
     ends = np.cumsum([len(sheets[i].rows) for i in there])
     questions = np.split(place, ends[:-1])

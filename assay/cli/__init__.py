@@ -6,13 +6,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App
 
 import assay
-from assay._core.arrays import InputError
-from assay._core.lookup import EXTRAS, missing
-from assay._core.text import printable
-from assay.cli.streams import drop_output, make_patient
+from assay.cli.errors import errors_as_lines
+from assay.cli.output import warn_in_a_line
+from assay.cli.streams import make_patient
 
 COMMANDS = {
     "audit": "Tell how far the confidence of one or several models can be trusted.",
@@ -49,27 +48,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
     Wrong input or usage is one line on stderr and exit code 2.
     """
-    warnings.formatwarning = lambda message, *_, **__: f"assay: {message}\n"
+    warnings.formatwarning = warn_in_a_line
     make_patient()
-    try:
-        try:
-            app(sys.argv[1:] if words is None else words, print_error=False, exit_on_error=False)
-        finally:
-            sys.stdout.flush()
-    except (InputError, CycloptsError) as problem:
-        _fail(str(problem))
-    except MemoryError as problem:
-        _fail(f"the memory is full: {problem}")
-    except OSError as problem:
-        drop_output()
-        _fail(f"{problem.filename or 'output'}: {problem.strerror or problem}")
-    except ImportError as problem:
-        package = (problem.name or "").partition(".")[0]
-        if package not in EXTRAS:
-            raise
-        _fail(missing(package))
-
-
-def _fail(message: str) -> None:
-    print(f"assay: {printable(' '.join(message.split()))}", file=sys.stderr)
-    sys.exit(2)
+    with errors_as_lines():
+        app(sys.argv[1:] if words is None else words, print_error=False, exit_on_error=False)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.auditing import Audit, audit
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
+from assay.cli.output import show, working
 from assay.files import Columns
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
@@ -45,7 +44,6 @@ def audit_command(
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
     not_over(json, html, reading=predictions)
-    console = Console()
     loaded: dict[str, Predictions | Outcomes] = {}
     tallies: dict[str, Tally] = {}
     with loops.threads(threads):
@@ -57,16 +55,16 @@ def audit_command(
                 loaded[name] = files.read(file, columns)
     if not predictions:
         refuse_columns(columns)
-        console.print("No file given: this is the embedded example, a small ResNet on CIFAR-10.", style="dim")
+        show("No file given: this is the embedded example, a small ResNet on CIFAR-10.", "dim")
         loaded = {"cross_entropy": examples.load()}
     audits: dict[str, Audit] = {}
-    with loops.threads(threads), Console(stderr=True).status("") as status:
+    with loops.threads(threads), working() as say:
         for name, rows in (loaded | tallies).items():
-            status.update(f"auditing {name}")
+            say(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
-    console.print(terminal.audit_view(audits, everything=everything))
+    show(terminal.audit_view(audits, everything=everything))
     for name in tallies:
-        console.print(f"{name}: {_exactness(audits[name])}", style="dim")
+        show(f"{name}: {_exactness(audits[name])}", "dim")
     if json is not None:
         from assay.report.jsons import write_json
 

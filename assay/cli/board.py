@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from assay import files
 from assay._core.arrays import InputError
 from assay._core.writing import not_over, replacing
 from assay.boards import board
 from assay.cli.inputs import STANDARD, ColumnNames
+from assay.cli.output import show, working
 from assay.files import Sheet
 from assay.report import boards
 
@@ -46,12 +45,12 @@ def board_command(
     if not found:
         raise InputError("board needs files of answers, or a folder of them")
     not_over(to, html, reading=found)
-    with Console(stderr=True).status("reading") as status:
+    with working("reading") as say:
         sheets: list[Sheet] = []
         for file in found:
             sheets += files.read_sheets(file, columns, by=by)
-        made = board(sheets, workers=workers, done=lambda count: status.update(f"{count} of {len(sheets)} measured"))
-    Console().print(boards.view(made))
+        made = board(sheets, workers=workers, done=lambda count: say(f"{count} of {len(sheets)} measured"))
+    show(boards.view(made))
     if to is not None:
         with replacing(to) as stream:
             stream.write(boards.markdown(made).encode())

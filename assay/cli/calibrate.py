@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from assay import files, maps
 from assay._core import loops
@@ -18,6 +17,7 @@ from assay._core.variants import parse_variant
 from assay._core.writing import not_over
 from assay.calibrators import CALIBRATORS, TOP_LABEL, auto, calibrator, cross_validated, rows_digest, shared_rows
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
+from assay.cli.output import show, working
 from assay.comparing import Comparison, compare
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
@@ -68,11 +68,11 @@ def calibrate_command(
         _refuse_shared(fit_on, test)
     judged: dict[str, tuple[Map, Comparison]] = {}
     refused: dict[str, str] = {}
-    with loops.threads(threads), Console(stderr=True).status("") as status:
+    with loops.threads(threads), working() as say:
         for name, calibrator in chosen.items():
-            status.update(f"fitting {name}")
+            say(f"fitting {name}")
             if calibrator is auto:
-                calibrator = partial(auto, progress=lambda doing: status.update(f"fitting auto, {doing}"))
+                calibrator = partial(auto, progress=lambda doing: say(f"fitting auto, {doing}"))
             try:
                 mapping, after = _fitted(calibrator, fit_on, test)
             except InputError as problem:
@@ -89,7 +89,7 @@ def calibrate_command(
     if out is not None:
         files.write(after, out)
     judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
-    Console().print(terminal.calibrators_view(judged, judged_on, refused, in_folds=test is None))
+    show(terminal.calibrators_view(judged, judged_on, refused, in_folds=test is None))
 
 
 def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:

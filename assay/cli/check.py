@@ -9,8 +9,8 @@ from typing import Annotated
 from xml.etree import ElementTree
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from assay import files, maps
 from assay._core import loops
@@ -18,6 +18,7 @@ from assay._core.arrays import InputError
 from assay._core.writing import not_over, replacing
 from assay.checking import Check, check_no_worse, check_promise, check_requirements, requirement
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.cli.output import show
 from assay.thresholds import load_threshold
 
 
@@ -75,7 +76,7 @@ def check_command(
             checks += check_no_worse(files.read(baseline, columns), rows)
         if threshold is not None:
             checks.append(check_promise(rows, load_threshold(threshold), strict=strict))
-    Console().print(_table(checks))
+    show(_table(checks))
     if junit is not None:
         with replacing(junit) as stream:
             stream.write(_junit(checks))
@@ -89,7 +90,7 @@ def check_command(
 def _table(checks: list[Check]) -> Table:
     table = Table("check", "", "found", box=None, pad_edge=False)
     for check in checks:
-        table.add_row(check.name, "passed" if check.passed else "[bold red]FAILED", check.found)
+        table.add_row(check.name, "passed" if check.passed else Text("FAILED", "bold red"), check.found)
     return table
 
 

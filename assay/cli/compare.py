@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, refuse_group, short_names
+from assay.cli.output import show
 from assay.comparing import compare
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
@@ -45,10 +44,9 @@ def compare_command(
         Write an interactive page to this file.
     """
     not_over(json, html, reading=[first, second])
-    console = Console()
     if first is None:
         refuse_columns(columns)
-        console.print("No file given: these are two embedded models, a small ResNet on CIFAR-10.", style="dim")
+        show("No file given: these are two embedded models, a small ResNet on CIFAR-10.", "dim")
         loaded: dict[str, Predictions | Outcomes] = {name: examples.load(name) for name in examples.MODELS}
     elif second is None:
         raise InputError("compare needs two files of predictions, or none for the embedded example")
@@ -58,7 +56,7 @@ def compare_command(
     (a, x), (b, y) = loaded.items()
     with loops.threads(threads):
         comparison = compare(x, y, margin=margin, names=(a, b))
-    console.print(terminal.compare_view((a, b), comparison, everything=everything))
+    show(terminal.compare_view((a, b), comparison, everything=everything))
     if json is not None:
         from assay.report.jsons import write_json
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from assay._core.arrays import InputError
 from assay._core.own_code import OwnCode, located
 from assay._core.writing import replacing
+from assay.cli.output import line
 from assay.study import Study, own_code
 
 
@@ -30,7 +31,8 @@ def _ask(file: Path, code: Sequence[OwnCode]) -> None:
     listed = "; ".join(map(str, code))
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{file} runs code: {listed}. Read it, and agree to it by --allow-code")
-    print(f"{file} runs code with all your rights:", *map(str, code), sep="\n  ", file=sys.stderr)
+    shown = [line(str(each)) for each in code]
+    print(f"{line(str(file))} runs code with all your rights:", *shown, sep="\n  ", file=sys.stderr)
     print("Run it, now and until it changes? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InputError(f"{file}: its code was not agreed to")
@@ -49,7 +51,7 @@ def _remembered() -> list[str]:
         return [str(key) for key in json.loads(_file().read_text())]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, TypeError) as problem:
+    except (OSError, ValueError, TypeError, RecursionError) as problem:
         raise InputError(f"{_file()}: cannot be read: {problem}; delete it to be asked again") from problem
 
 

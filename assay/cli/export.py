@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
-from rich.console import Console
 
 from assay import maps
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.reading import require_file
 from assay._core.writing import not_over
+from assay.cli.output import show
 from assay.thresholds import load_threshold
 
 
@@ -67,12 +67,13 @@ def export_command(
         inputs = deploy.random_inputs(model) if example is None else _arrays(example)
         deploy.calibrate_onnx(model, loaded, out, example=inputs, output=output, gives=gives, threshold=chosen)
         n = len(next(iter(inputs.values())))
-    Console().print(f"{out}: {loaded}; the probabilities of {n} inputs agree with the map")
+    show(f"{out}: {loaded}; the probabilities of {n} inputs agree with the map")
 
 
 def _arrays(file: Path) -> dict[str, NDArray[Any]]:
+    require_file(file)
     try:
         with np.load(file, allow_pickle=False) as found:
-            return dict(found)
-    except (OSError, ValueError, BadZipFile, TypeError) as problem:
+            return {name: found[name] for name in found.files}
+    except Exception as problem:  # whatever zip, its compressions and numpy raise of a damaged file
         raise InputError(f"{file}: cannot be read as npz: {problem}") from problem

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Literal
 
-from rich.console import Console
-
+from assay.cli.output import show
 from assay.report import terminal
 
 What = Literal["metrics", "calibrators", "scores", "recipes", "networks", "data"]
@@ -22,7 +21,7 @@ def list_command(what: What) -> None:
     what
         What to list.
     """
-    Console().print(terminal.metrics_view() if what == "metrics" else terminal.lines_view(what, lines(what)))
+    show(terminal.metrics_view() if what == "metrics" else terminal.lines_view(what, lines(what)))
 
 
 def lines(what: What) -> dict[str, str]:

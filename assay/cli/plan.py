@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from assay import examples, files
 from assay._core.arrays import InputError
 from assay.cli.inputs import STANDARD, ColumnNames, refuse_columns
+from assay.cli.output import show
 from assay.planning import plan
 
 
@@ -37,7 +37,7 @@ def plan_command(
     rows = examples.load() if pilot is None else files.read(pilot, columns)
     second = None if other is None else files.read(other, columns)
     for found in plan(rows, dict(map(_split, detect)), second):
-        Console().print(f"{found}.")
+        show(f"{found}.")
 
 
 def _split(text: str) -> tuple[str, float]:

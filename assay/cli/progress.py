@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
+from assay.cli.output import Safe, console
 from assay.study import Progress
 
 
@@ -22,8 +23,8 @@ def watched(name: str, workers: int) -> Iterator[Callable[[Progress], None]]:
     start = time.monotonic()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as live:
-            yield lambda progress: live.update(_progress(name, progress, workers, start))
+        with Live(console=console(stderr=True), refresh_per_second=2, transient=True) as live:
+            yield lambda progress: live.update(Safe(_progress(name, progress, workers, start)))
     finally:
         signal.signal(signal.SIGTERM, before)
 

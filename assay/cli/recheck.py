@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.text import Text
 
 from assay import files, maps
@@ -15,6 +14,7 @@ from assay._core.arrays import Floats, InputError
 from assay._core.writing import not_over
 from assay.calibrators import rows_digest
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.cli.output import show
 from assay.files import Unlabelled
 from assay.maps import ConfidenceMap, Map
 from assay.rechecking import Drift, Recheck, confidence_drift, recheck
@@ -65,7 +65,7 @@ def recheck_command(
             if loaded is not None and loaded.fit.rows == rows_digest(labelled):
                 raise InputError(f"{mapping} was fitted on these very rows; a check needs new ones")
             found = recheck(labelled if loaded is None else maps.apply(loaded, labelled), chosen)
-    Console().print(Text(_words(found, new, mapping)))
+    show(Text(_words(found, new, mapping)))
     if json is not None:
         write_json(found, json)
 

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 from cyclopts import Parameter
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.progress import track
 from rich.text import Text
 
 from assay import audit, files
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.text import csv_cell
 from assay._core.writing import not_over, replacing
+from assay.cli.output import console, show
 from assay.report import tables as shown
 from assay.study import (
     Error,
@@ -60,9 +63,21 @@ def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
         if to.suffix == ".parquet":
             pyarrow.parquet.write_table(rows, stream)
         elif to.suffix == ".csv":
-            pyarrow.csv.write_csv(rows, stream)
+            pyarrow.csv.write_csv(_cells(rows), stream)
         else:
             raise InputError(f"{to}: rows are written as .parquet or .csv")
+    say_left_out(study, expand(study), out)
+
+
+def _cells(rows: pyarrow.Table) -> pyarrow.Table:
+    """The rows with texts that no spreadsheet takes for formulas."""
+    columns = {
+        csv_cell(name): [cell if cell is None else csv_cell(cell) for cell in column.to_pylist()]
+        if pyarrow.types.is_string(column.type)
+        else column
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+    }
+    return pyarrow.table(columns)
 
 
 @Parameter(name="*")
@@ -144,7 +159,8 @@ def report_command(
 
         draw_study(study, runs, out, _rows(study, runs, out), figures)
     if to is html is figures is None:
-        Console().print(study_view(made, how.bold, Console().width))
+        show(study_view(made, how.bold, console().width))
+    say_left_out(study, runs, out)
 
 
 def study_tables(study: Study, runs: list[Run], out: Path, how: Tabulation = DEFAULT_TABULATION) -> list[StudyTable]:
@@ -164,9 +180,13 @@ def _rows(study: Study, runs: Sequence[Run], out: Path) -> pyarrow.Table:
     rows = read_rows(study, [out / run.folder for run in runs])
     if not rows.num_rows:
         raise InputError(f"no run of {study.name} in {out} is done; assay study run makes them")
-    if left_out := _left_out(study, runs, out):
-        Console(stderr=True).print(left_out, style="yellow")
     return rows
+
+
+def say_left_out(study: Study, runs: Sequence[Run], out: Path) -> None:
+    """Say how many runs are missing in what was shown."""
+    if left_out := _left_out(study, runs, out):
+        show(left_out, "yellow", stderr=True)
 
 
 def _left_out(study: Study, runs: Sequence[Run], out: Path) -> str:
@@ -188,7 +208,7 @@ def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
     from assay.report.page import audit_page
 
     done = [run for run in runs if state(study, out / run.folder) == "done"]
-    for run in track(done, "pages of runs", console=Console(stderr=True), transient=True):
+    for run in track(done, "pages of runs", console=console(stderr=True), transient=True):
         predictions = files.read(out / run.folder / "test.npz")
         name = run.shown
         audit_page({name: predictions}, {name: audit(predictions)}, out / run.folder / "audit.html")

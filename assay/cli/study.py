@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table as Grid
 
 from assay._core.arrays import InputError
@@ -18,8 +19,10 @@ from assay._core.lookup import needs
 from assay._core.manifest import FAILED, delete, refuse_foreign
 from assay._core.writing import not_over, replacing
 from assay.cli.consent import agreed
+from assay.cli.errors import INTERRUPTED
+from assay.cli.output import console, show, working
 from assay.cli.progress import watched
-from assay.cli.report import RUNS, report_command, rows_command, study_tables, study_view
+from assay.cli.report import RUNS, report_command, rows_command, say_left_out, study_tables, study_view
 from assay.nn.names import Precision
 from assay.report.quantities import heading, quantity
 from assay.study import (
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
 study_app = App(name="study", help="Run a study of many trainings, and report its results.", help_format="plaintext")
 study_app.command(rows_command, name="rows")
 study_app.command(report_command, name="report")
-INTERRUPTED = 130  # the exit code after Ctrl-C
 
 
 @Parameter(name="*")
@@ -87,10 +89,16 @@ class Where:
     address: str | None = None
     allow_code: Annotated[bool, Parameter(negative="")] = False
 
-    def refuse_file(self) -> None:
-        """Refuse a file as the folder of all runs."""
+    def make_folder(self) -> None:
+        """Make the folder of all runs, before the work; refuse a file, and a place where nothing can be written."""
         if self.out.exists() and not self.out.is_dir():
             raise InputError(f"{self.out} is a file; --out needs a folder")
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise InputError(f"{self.out}: cannot be written: {problem.strerror or problem}") from problem
+        if not os.access(self.out, os.W_OK):
+            raise InputError(f"{self.out}: cannot be written: it is not writable")
 
     def run_all(self, study: Study, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:
         """Train all runs that are not done."""
@@ -131,29 +139,29 @@ def run_command(
     from assay.study import check
 
     study = read_study(file)
-    console = Console()
     runs = expand(study, only=only or "*")
     if not runs:
         raise InputError(f"no run of {study.name} fits '{only}'; a folder is, for instance, {expand(study)[0].folder}")
-    where.refuse_file()
+    where.make_folder()
     where = replace(where, allow_code=agreed(study, file, allow_code=where.allow_code))
-    with Console(stderr=True).status("checking the study"):
+    with working("checking the study"):
         check(study, only=only or "*", root=where.out, allow_code=where.allow_code)
     failed = [run for run in runs if state(study, where.out / run.folder) == "failed" and not retry]
     if failed:
-        console.print(f"{len(failed)} runs failed before and are left out; --retry runs them again", style="yellow")
+        show(f"{len(failed)} runs failed before and are left out; --retry runs them again", "yellow")
     start = time.monotonic()
     try:
-        with watched(study.name, where.workers) as show:
-            done = where.run_all(study, [run for run in runs if run not in failed], show)
+        with watched(study.name, where.workers) as follow:
+            done = where.run_all(study, [run for run in runs if run not in failed], follow)
     except KeyboardInterrupt:
-        console.print("stopped; the same command continues from here", style="yellow")
+        show("stopped; the same command continues from here", "yellow")
         return INTERRUPTED
-    console.print(f"{done.done} runs done, {len(done.failed)} failed, in {time.monotonic() - start:.0f} s")
+    show(f"{done.done} runs done, {len(done.failed)} failed, in {time.monotonic() - start:.0f} s")
     left_out = [*failed, *done.failed]
-    _print_failures(console, left_out, where.out)
+    _print_failures(left_out, where.out)
     if len(left_out) < len(runs):
-        console.print(study_view(study_tables(study, runs, where.out), "best", console.width))
+        show(study_view(study_tables(study, runs, where.out), "best", console().width))
+        say_left_out(study, runs, where.out)
     return 1 if left_out else 0
 
 
@@ -190,24 +198,24 @@ def tune_command(
     _needs_training()
     from assay.study import check
 
-    where.refuse_file()
+    where.make_folder()
     where = replace(where, allow_code=agreed(study, file, allow_code=where.allow_code))
-    with Console(stderr=True).status("checking the study"):
+    with working("checking the study"):
         check(study, root=where.out, allow_code=where.allow_code)
     try:
-        with watched(f"tuning {study.name}", where.workers) as show:
+        with watched(f"tuning {study.name}", where.workers) as follow:
 
             def run_all(runs: Sequence[Run]) -> None:
-                done = where.run_all(study, runs, show)
+                done = where.run_all(study, runs, follow)
                 if done.failed:
                     folder = where.out / done.failed[0].folder
                     raise InputError(f"a run failed: {why(folder)}; {folder / FAILED} says more")
 
             tuned = tune(study, where.out, run_all, on=on, metric=metric, give_up=give_up, relative=relative)
     except KeyboardInterrupt:
-        Console().print("stopped; the same command continues from here", style="yellow")
+        show("stopped; the same command continues from here", "yellow")
         return INTERRUPTED
-    Console().print(_trials(tuned, on, metric))
+    show(_trials(tuned, on, metric))
     with replacing(to) as stream:
         stream.write(tuned_study(study, file, tuned, to, on=on, metric=metric).encode())
     return 0
@@ -227,8 +235,8 @@ def status_command(file: Path, *, out: Path = RUNS) -> None:
     study = read_study(file)
     states = {run: state(study, out / run.folder) for run in expand(study)}
     for which in ("done", "failed", "begun", "waiting"):
-        Console().print(f"{list(states.values()).count(which):6d} {which}")
-    _print_failures(Console(), [run for run, which in states.items() if which == "failed"], out)
+        show(f"{list(states.values()).count(which):6d} {which}")
+    _print_failures([run for run, which in states.items() if which == "failed"], out)
 
 
 @study_app.command(name="check")
@@ -244,18 +252,18 @@ def check_command(file: Path) -> int:
     from assay.study import try_out
 
     study = read_study(file)
-    with Console(stderr=True).status("a step of each recipe"):
+    with working("a step of each recipe"):
         tried = try_out(study)
     for problem in tried.problems:
-        Console().print(problem, style="red", markup=False)
+        show(problem, "red")
     verdict = "something is missing" if tried.problems else "all can run"
-    Console().print(f"{file}: {len(expand(study))} runs, {verdict}", markup=False)
+    show(f"{file}: {len(expand(study))} runs, {verdict}")
     if tried.costs:
-        Console().print(f"  here, on one thread: {_costs(tried.costs)}", markup=False)
+        show(f"  here, on one thread: {_costs(tried.costs)}")
     for name in own_code(study):
-        Console().print(f"  not tried: {name}, your own code", style="dim", markup=False)
+        show(f"  not tried: {name}, your own code", "dim")
     for value in study.assumed:
-        Console().print(f"  assumed: {value}", style="dim", markup=False)
+        show(f"  assumed: {value}", "dim")
     return 2 if tried.problems else 0
 
 
@@ -317,13 +325,13 @@ def clean_command(
             (folder / FAILED).unlink()
         elif not delete(folder):
             kept.append(folder)
-    Console().print(f"{len(chosen) - len(trained)} runs deleted")
+    show(f"{len(chosen) - len(trained)} runs deleted")
     for folder in kept:
-        Console().print(f"{folder} has other files too, which are kept", style="yellow", markup=False, soft_wrap=True)
+        show(f"{folder} has other files too, which are kept", "yellow", soft_wrap=True)
     if trained:
-        Console().print(f"{len(trained)} were trained and are kept; their failure is forgotten")
+        show(f"{len(trained)} were trained and are kept; their failure is forgotten")
     elif shared:
-        Console().print(f"{shared} of them were runs of other studies too", style="yellow")
+        show(f"{shared} of them were runs of other studies too", "yellow")
 
 
 def _costs(costs: Sequence[Cost]) -> str:
@@ -340,9 +348,9 @@ def _needs_training() -> None:
     needs("lightning")
 
 
-def _print_failures(console: Console, runs: Sequence[Run], out: Path) -> None:
+def _print_failures(runs: Sequence[Run], out: Path) -> None:
     for run in runs:
-        console.print(f"failed: {out / run.folder}: {why(out / run.folder)}", style="red", markup=False, soft_wrap=True)
+        show(f"failed: {out / run.folder}: {why(out / run.folder)}", "red", soft_wrap=True)
 
 
 def _trials(tuned: Tuned, on: str, metric: str) -> RenderableType:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
+from assay.cli.output import show
 from assay.maps import ConfidenceMap, Map
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
@@ -71,7 +71,7 @@ def threshold_command(
                 raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
             rows, by = _applied(loaded, rows, by)
         chosen = choose_threshold(rows, by=by, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
-    Console().print(terminal.threshold_view(chosen))
+    show(terminal.threshold_view(chosen))
     if json is not None:
         from assay.report.jsons import write_json
 

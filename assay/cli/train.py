@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from assay import evaluate
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay.cli.output import show
 from assay.epochs import Record
 from assay.nn.names import Precision
 from assay.predictions import Predictions
@@ -116,13 +116,12 @@ def train_command(
         names=names,
     )
     if os.environ.get("RANK", "0") == "0":
-        console = Console()
         if trained.resumed_at:
-            console.print(f"{out}: {trained.resumed_at} of {chosen.epochs} epochs were done before", style="dim")
+            show(f"{out}: {trained.resumed_at} of {chosen.epochs} epochs were done before", "dim")
         for split, predictions in (("held_out", trained.held_out), ("test", trained.test)):
             if predictions is not None:
-                console.print(_summary(split, predictions), highlight=False)
-        console.print(f"assay audit {out / 'test.npz'} has the details", style="dim")
+                show(_summary(split, predictions))
+        show(f"assay audit {out / 'test.npz'} has the details", "dim")
 
 
 def _summary(split: str, predictions: Predictions) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from assay._core.arrays import InputError
 from assay._core.manifest import MANIFEST, damaged, listed
+from assay.cli.output import show
 
 
 def verify_command(folder: Path) -> int:
@@ -31,7 +30,7 @@ def verify_command(folder: Path) -> int:
         except InputError as problem:
             problems.append(str(problem))
     for line in problems:
-        Console().print(line, style="red", markup=False, soft_wrap=True)
+        show(line, "red", soft_wrap=True)
     verdict = f"{len(problems)} damaged" if problems else "all as they were written"
-    Console().print(f"{len(runs)} runs, {files} finished files: {verdict}", highlight=False)
+    show(f"{len(runs)} runs, {files} finished files: {verdict}")
     return 2 if problems else 0

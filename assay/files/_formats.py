@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
+from warnings import catch_warnings
 from weakref import finalize
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -20,8 +21,10 @@ import numpy as np
 
 from assay._core.arrays import Array, InputError, Mask
 from assay._core.reading import refuse_bomb
+from assay._core.text import csv_cell, from_csv_cell
 
 LAYOUT = b"assay_layout"  # key of a Parquet file's metadata
+NO_CSV = "cannot be read as csv: it must be text in UTF-8, separated by ','"
 MARK = b"assay "  # before the digest of the names at the end of an npz file
 
 
@@ -95,7 +98,8 @@ def _npz_column(path: Path, archive: Any, name: str) -> Array:
     member = f"{name}.npy"
     refuse_bomb(path, archive.zip.getinfo(member if member in archive.zip.NameToInfo else name).file_size)
     try:
-        return np.asarray(archive[name])
+        with catch_warnings(action="ignore"):  # of Python, which parses what describes the array
+            return np.asarray(archive[name])
     except ValueError as problem:
         store = "store text as an array of str, and rows of equal length as one array of numbers"
         raise InputError(f"column '{name}' holds Python objects or is damaged; {store}") from problem
@@ -131,7 +135,8 @@ def parquet_batches(path: Path, columns: list[str] | None, rows: int) -> Iterato
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+            _check_layout(file.metadata)
             for batch in file.iter_batches(batch_size=rows, columns=columns):
                 yield _from_arrow(pa.Table.from_batches([batch]))
     except pa.ArrowException as problem:
@@ -184,7 +189,8 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
     _check_head(path)
     try:
-        table = _from_arrow(csv.read_csv(path, convert_options=options))
+        read = csv.read_csv(path, convert_options=options)
+        table = _from_arrow(read.rename_columns([from_csv_cell(name) for name in read.column_names]), from_csv_cell)
     except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
         raise InputError(_broken_row(path)) from problem
     return _with_tags(table, tags)
@@ -218,13 +224,23 @@ def _broken_row(path: Path) -> str:
         broken.append(row)
         return "error"
 
+    if not _is_utf8(path):
+        return NO_CSV
     with suppress(pa.ArrowInvalid):
         one = csv.ReadOptions(use_threads=False)
         csv.read_csv(path, read_options=one, parse_options=csv.ParseOptions(invalid_row_handler=note))
     if not broken:
-        return "cannot be read as csv: it must be text in UTF-8, separated by ','"
+        return NO_CSV
     row = broken[0]
     return f"row {row.number - 2} (from 0): {row.actual_columns} values, but {row.expected_columns} columns are named"
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return all(True for _ in lines)
+    except UnicodeDecodeError:
+        return False
 
 
 def _as_written(tags: Array) -> Array:
@@ -245,17 +261,27 @@ def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
         # Double precision, so that a number is read back as it was written.
         wide = array.astype(np.float64) if array.dtype.kind == "f" else array
         flat |= {f"{name}_{j}": wide[:, j] for j in range(wide.shape[1])} if wide.ndim == 2 else {name: wide}
-    csv.write_csv(pa.table(flat), stream)
+    csv.write_csv(pa.table({csv_cell(name): _cells(array) for name, array in flat.items()}), stream)
 
 
-def _from_arrow(table: Any) -> LazyTable:
+def _cells(array: Array) -> Array:
+    return np.array(list(map(csv_cell, array.tolist()))) if array.dtype.kind == "U" else array
+
+
+def _from_arrow(table: Any, cell: Callable[[str], str] | None = None) -> LazyTable:
+    """The columns of a table; `cell` gives the text that a cell stands for, where it is not itself."""
     if table.num_rows == 0:
         raise InputError("no rows")
+
+    def load(name: str) -> Array:
+        found = _from_arrow_column(name, table[name])
+        return found if cell is None or found.dtype.kind != "U" else np.array(list(map(cell, found.tolist())))
+
     return LazyTable(
         table.column_names,
-        lambda name: _from_arrow_column(name, table[name]),
+        load,
         lambda name: np.asarray(table[name].is_null()),
-        lambda rows: _from_arrow(table.filter(rows)),
+        lambda rows: _from_arrow(table.filter(rows), cell),
     )
 
 

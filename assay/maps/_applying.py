@@ -32,7 +32,7 @@ class Sequence(Fitted):
     def __post_init__(self) -> None:
         kinds = [isinstance(mapping, ConfidenceMap) for mapping in self.maps]
         if kinds != sorted(kinds):
-            raise ValueError("a map of logits cannot follow one of the confidence")
+            raise InputError("a map of logits cannot follow one of the confidence")
 
     @property
     def keeps_label(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay._core.arrays import Array, Floats
-from assay.maps._kinds import ConfidenceMap
+from assay.maps._kinds import ConfidenceMap, probabilities, require, rising
 
 CLIP = 2.0**-53  # log-odds are taken of a confidence at least this far from 0 and 1
 
@@ -18,6 +18,10 @@ class Steps(ConfidenceMap):
 
     upper: Floats  # [b] right edges, rising
     value: Floats  # [b]
+
+    def __post_init__(self) -> None:
+        require(rising(self.upper), self, "edges that rise")
+        require(self.value.shape == self.upper.shape and probabilities(self.value), self, "a probability for each edge")
 
     @property
     def keeps_ranking(self) -> bool:
@@ -36,6 +40,10 @@ class Curve(ConfidenceMap):
 
     x: Floats  # [m] rising
     y: Floats  # [m]
+
+    def __post_init__(self) -> None:
+        require(rising(self.x), self, "points whose x rises")
+        require(self.y.shape == self.x.shape and probabilities(self.y), self, "a probability for each x")
 
     @property
     def keeps_ranking(self) -> bool:
@@ -56,6 +64,9 @@ class Logistic(ConfidenceMap):
     b: float
     m: float
 
+    def __post_init__(self) -> None:
+        require(np.isfinite((self.a, self.b, self.m)).all(), self, "finite numbers")
+
     @property
     def keeps_ranking(self) -> bool:
         return self.a > 0 and self.b > 0
@@ -75,6 +86,9 @@ class ScoreLogistic(ConfidenceMap):
 
     a: float
     m: float
+
+    def __post_init__(self) -> None:
+        require(np.isfinite((self.a, self.m)).all(), self, "finite numbers")
 
     @property
     def keeps_ranking(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from assay._core.arrays import Array
+from assay._core.arrays import Array, Floats, InputError
 from assay._core.showing import html_table
 
 
@@ -71,6 +71,22 @@ class Fitted(ABC):
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def require(holds: object, kind: Fitted, needs: str) -> None:
+    """Refuse a map whose numbers would not work, wherever they come from."""
+    if not holds:
+        raise InputError(f"a {type(kind).__name__} needs {needs}")
+
+
+def rising(x: Floats) -> bool:
+    """Whether there are numbers, in order."""
+    return x.ndim == 1 and len(x) > 0 and bool((x[1:] >= x[:-1]).all()) and not np.isnan(x).any()
+
+
+def probabilities(x: Floats) -> bool:
+    """Whether all numbers are in [0, 1]."""
+    return bool(((x >= 0) & (x <= 1)).all())
 
 
 def _equal(a: object, b: object) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay._core.arrays import Array, Floats, log, log_softmax, single, softmax
-from assay.maps._kinds import ConfidenceMap, LogitMap
+from assay.maps._kinds import ConfidenceMap, LogitMap, probabilities, require
 
 FLOOR = -87.0  # about the logarithm of the smallest normal float32
 
@@ -19,6 +19,9 @@ class Temperature(LogitMap):
     t: float
     n_classes: int
     gives = "as given"
+
+    def __post_init__(self) -> None:
+        require(0 < self.t < np.inf and self.n_classes > 1, self, "a temperature above 0 and two classes or more")
 
     @property
     def keeps_label(self) -> bool:
@@ -53,6 +56,12 @@ class Affine(LogitMap):
     bias: Floats  # [k]
     of_log_probabilities: bool
     gives = "logits"
+
+    def __post_init__(self) -> None:
+        shape = self.bias.shape
+        require(len(shape) == 1 and shape[0] > 1, self, "a bias for each of two classes or more")
+        require(self.weight.shape in (shape, 2 * shape), self, "weights for each bias, or a square of them")
+        require(np.isfinite(self.weight).all() and np.isfinite(self.bias).all(), self, "finite numbers")
 
     @property
     def n_classes(self) -> int:
@@ -89,6 +98,10 @@ class Ensemble(LogitMap):
     n_classes: int
     gives = "log-probabilities"
 
+    def __post_init__(self) -> None:
+        require(0 < self.t < np.inf and self.n_classes > 1, self, "a temperature above 0 and two classes or more")
+        require(self.weights.shape == (3,) and probabilities(self.weights), self, "three weights in [0, 1]")
+
     @property
     def keeps_label(self) -> bool:
         return bool(self.weights[2] < 1)
@@ -112,6 +125,9 @@ class OneVsRest(LogitMap):
 
     maps: tuple[ConfidenceMap, ...]  # [k], all of one kind
     gives = "log-probabilities"
+
+    def __post_init__(self) -> None:
+        require(len(self.maps) > 1 and len(set(map(type, self.maps))) == 1, self, "maps of one kind, one a class")
 
     @property
     def n_classes(self) -> int:

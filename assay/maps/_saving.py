@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from assay._core.arrays import Array, Floats, InputError
+from assay._core.lookup import lookup
+from assay._core.reading import require_file
+from assay._core.records import record
 from assay._core.writing import replacing
 from assay.maps._applying import Map, Sequence
 from assay.maps._confidence import Curve, Logistic, ScoreLogistic, Steps
@@ -52,9 +55,12 @@ def save(mapping: Map, file: str | Path) -> None:
 def load(file: str | Path) -> Map:
     """Read a map back, equal to the one that was saved."""
     path = Path(file)
+    require_file(path)
     try:
-        return _from_safetensors(path) if path.suffix == ".safetensors" else from_json(path.read_text())
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+        return _from_safetensors(path) if path.suffix == ".safetensors" else from_json(path.read_text(encoding="utf-8"))
+    except RecursionError as problem:
+        raise InputError(f"{path}: is no calibration map: it is nested too deeply") from problem
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as problem:
         raise InputError(f"{path}: is no calibration map: {problem}") from problem
 
 
@@ -65,7 +71,15 @@ def to_json(mapping: Map) -> str:
 
 def from_json(text: str) -> Map:
     """The map that `to_json` wrote."""
-    return _map(_restored(json.loads(text), lambda numbers: np.array(numbers, dtype=np.float64)))
+    return _map(_restored(json.loads(text), _numbers))
+
+
+def _numbers(listed: Any) -> Floats:
+    """An array of the numbers in a JSON list, or in a list of lists."""
+    flat = [item for row in listed for item in (row if isinstance(row, list) else [row])]
+    if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in flat):
+        raise ValueError("an array must be a list of numbers")
+    return np.array(listed, dtype=np.float64)
 
 
 def _map(found: Any) -> Map:
@@ -79,9 +93,13 @@ def _from_safetensors(path: Path) -> Map:
 
     try:
         with safe_open(path, framework="np") as opened:
-            return _map(_restored(json.loads(opened.metadata()["map"]), opened.get_tensor))
+            return _map(_restored(json.loads((opened.metadata() or {})["map"]), lambda name: _floats(opened, name)))
     except SafetensorError as problem:
         raise ValueError(problem) from problem
+
+
+def _floats(opened: Any, name: object) -> Floats:
+    return np.asarray(opened.get_tensor(str(name)), dtype=np.float64)
 
 
 def _plain(value: Any, put: Callable[[Floats], Any]) -> Any:
@@ -101,5 +119,5 @@ def _restored(value: Any, get: Callable[[Any], Floats]) -> Any:
     for name in ARRAYS:
         if name in value:
             return get(value[name])
-    kind = RECORDS[value["kind"]]
-    return kind(**{name: _restored(item, get) for name, item in value.items() if name != "kind"})
+    kind = lookup("kind of map", str(value.get("kind")), RECORDS)
+    return record(kind, {name: _restored(item, get) for name, item in value.items() if name != "kind"})

@@ -8,8 +8,10 @@ from functools import cache, cached_property
 import numpy as np
 
 from assay._core import loops
-from assay._core.arrays import Array, Floats, Labels, Mask
+from assay._core.arrays import Array, Floats, InputError, Labels, Mask
 from assay.metrics._ranking import ROUNDING, Ranking
+
+MOST_BINS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +61,17 @@ class Bins:
         return np.where(self.count > 0, self.count, 1.0)
 
 
+def refuse_bins(n_bins: object, n: int = 0) -> None:
+    """Refuse what is no number of bins, and more bins than anybody, or these n samples, can fill."""
+    most = max(MOST_BINS, n)
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or not 1 <= n_bins <= most:
+        raise InputError(f"the number of bins must be 1 to {most:,}, got {n_bins}")
+
+
 @cache
 def edges(n_bins: int) -> Floats:
     """0, 1/b, ..., 1; division rounds correctly where linspace does not, so a confidence of .2 is on the edge 3/15."""
+    refuse_bins(n_bins)
     return np.arange(n_bins + 1) / n_bins
 
 
@@ -108,6 +118,7 @@ def _kish(weight: Floats, squares: Floats) -> Floats:
 
 def mass_starts(r: Ranking, n_bins: int) -> Labels:
     """How many rows of the ranking lie in equal-mass bins j and above, for j = 0, ..., b."""
+    refuse_bins(n_bins, r.n)
     # A row has bin >= j if its first ascending rank n - kept is at least j n / b.
     return r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n / n_bins + ROUNDING, side="right")
 

@@ -66,6 +66,7 @@ from assay.metrics.inference import (
 )
 from assay.metrics.inference import _rules as rules
 from assay.metrics.inference._rules import FloorRule, IntervalRule, PairedRule
+from assay.predictions import Predictions
 
 
 @dataclass(frozen=True)
@@ -344,6 +345,10 @@ COMPARED: dict[str, Metric] = METRICS | _by_key(*_COMPARED_ONLY)
 """The same and what only a comparison gives: calibration errors whose difference has a test of known level."""
 
 
+TRIAL = Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]], [0, 0])
+"""Predictions that every metric is defined on, to try the values of a variant before the work."""
+
+
 def metric(name: str) -> Metric:
     """The record of a metric, by its key or with values of its own, such as ece,n_bins=25 or fpr95,nearest=True.
 
@@ -362,6 +367,10 @@ def metric(name: str) -> Metric:
     values: dict[str, Any] = dict(variant.values)
     shown = str(variant).partition(",")[2]
     of = partial(record.of, **values)
+    try:
+        of(TRIAL)
+    except (TypeError, ValueError, ArithmeticError) as problem:
+        raise InputError(f"'{name}': {problem}") from problem
     return replace(
         record, key=str(variant), title=f"{record.title} ({shown})", of=of, interval=None, floor=None, paired=None
     )

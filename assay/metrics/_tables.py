@@ -15,7 +15,7 @@ import numpy as np
 
 from assay._core.arrays import InputError
 from assay._core.plain import ClassSums
-from assay.metrics._bins import Bins, MassBins, mass_bins_of, width_bins, width_bins_of
+from assay.metrics._bins import Bins, MassBins, mass_bins_of, refuse_bins, width_bins, width_bins_of
 from assay.metrics._classwise import ClassBins, class_bins_of, weighted_class_bins
 from assay.metrics._isotonic import Isotonic, isotonic_of
 from assay.metrics._ranking import Ranking, ranking_of
@@ -221,6 +221,7 @@ def class_bins(x: Predictions | Tables, n_bins: int = N_BINS, threshold: float |
     if isinstance(x, Tables) and n_bins == N_BINS and threshold is None:
         return x.class_bins
     source = cast(Predictions, x.source if isinstance(x, Tables) else x)
+    refuse_bins(n_bins)
     threshold = min(THRESHOLD, 1 / n_bins) if threshold is None else threshold
     if source.weights is not None:
         return weighted_class_bins(source, n_bins, threshold)

@@ -223,11 +223,15 @@ def as_csv(tables: list[StudyTable]) -> str:
     ours = ["mean", "sd", "sem", "n", "p_value", "against_baseline"]
     papers = ["published", "published_sd", "difference", "paper", "table"]
     writer.writerow([*axes, "method", "calibrator", "metric", *ours, *papers])
+
+    def write(cells: list[object]) -> None:
+        writer.writerow([text.csv_cell(cell) if isinstance(cell, str) else cell for cell in cells])
+
     for table in tables:
         for line in table.lines:
             for metric, cell in line.cells.items():
                 names = [*table.point.values(), line.method, line.calibrator, metric]
-                writer.writerow([*names, *_csv_numbers(cell)])
+                write([*names, *_csv_numbers(cell)])
     return out.getvalue()
 
 

@@ -60,7 +60,7 @@ def failure(folder: Path) -> dict[str, Any] | None:
     """The record of a run's failure; None if there is none, or if it is damaged."""
     try:
         said = json.loads((folder / FAILED).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
 
@@ -68,5 +68,7 @@ def failure(folder: Path) -> dict[str, Any] | None:
 def why(folder: Path) -> str:
     """A failure in a line: how the run ended, and the last line of its log."""
     said = failure(folder) or {}
-    last = next((line.strip() for line in reversed(said.get("log", [])) if line.strip()), "")
-    return ": ".join(part for part in (said.get("ended", ""), last) if part)
+    log = said.get("log")
+    lines = [str(line).strip() for line in log] if isinstance(log, list) else []
+    last = next((line for line in reversed(lines) if line), "")
+    return ": ".join(part for part in (str(said.get("ended") or ""), last) if part)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import time
 import traceback
 from collections import deque
@@ -10,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 from assay._core.arrays import InputError
@@ -22,6 +25,7 @@ from assay.study._execute import execute
 from assay.study._run import Run
 from assay.study._study import Study
 
+ANSWER = 10  # seconds in which a cluster must answer
 RETRIES = 2  # of a run whose machine or process was lost; it continues from its last epoch
 
 
@@ -63,10 +67,14 @@ def run_ray(
         {"address": cluster.address} if cluster.address else {"num_cpus": workers * share, "include_dashboard": False}
     )
     os.environ.setdefault("RAY_worker_niceness", "0")  # by default 15, and workers starve beside other processes
+    _refuse_silent(cluster.address)
+    before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", **size)
-    except (ConnectionError, ValueError) as problem:
+    except (ConnectionError, ValueError, RuntimeError) as problem:
         raise InputError(f"no Ray cluster at '{cluster.address}': {str(problem).splitlines()[0]}") from problem
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, before)  # Ray's own would end the study with a stack, not like Ctrl-C
     try:
         task = ray.remote(num_cpus=share, num_gpus=cluster.gpus, max_retries=RETRIES)(_task)
         there = root.resolve()
@@ -74,6 +82,18 @@ def run_ray(
         return _run_all(ray, queue, runs, show)
     finally:
         ray.shutdown()
+
+
+def _refuse_silent(address: str | None) -> None:
+    """Refuse an address that nobody answers: Ray would wait for minutes."""
+    host, _, port = (address or "").rpartition("/")[2].rpartition(":")
+    if host and port.isdecimal():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
+        except (OSError, OverflowError) as problem:
+            raise InputError(
+                f"no Ray cluster at '{address}': {getattr(problem, 'strerror', None) or problem}"
+            ) from problem
 
 
 def _run_all(ray: Any, queue: _Queue, runs: Sequence[Run], show: Callable[[Progress], None]) -> Progress:

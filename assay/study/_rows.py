@@ -158,7 +158,7 @@ def _read(folder: Path, name: str) -> pa.Table | None:
     try:
         table = pa.ipc.open_file((folder / name).read_bytes()).read_all()
         table.validate(full=True)  # a stranger's rows may lead arrow out of its buffers
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):  # also names that are no UTF-8
         return None
     return table
 

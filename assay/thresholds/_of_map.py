@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from math import inf
+from math import inf, isnan
 from pathlib import Path
 
 from assay import maps
 from assay._core.arrays import InputError
+from assay._core.reading import require_file
+from assay._core.records import record
 from assay.maps import Map
 from assay.thresholds._records import Threshold
 
@@ -32,9 +34,20 @@ def threshold_under(mapping: Map | None, threshold: Threshold | float | None) ->
 
 def load_threshold(file: str | Path) -> Threshold:
     """Read a threshold back from JSON, as `assay threshold --json` writes it."""
+    path = Path(file)
+    require_file(path)
     try:
-        content = json.loads(Path(file).read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
         known = {f.name: content[f.name] for f in fields(Threshold) if f.name in content and f.name not in NESTED}
-        return Threshold(**known | {"value": float(known["value"])})  # infinity is written as text
-    except (OSError, ValueError, TypeError, KeyError) as problem:
-        raise InputError(f"{file}: is no threshold, as `assay threshold --json` writes it: {problem}") from problem
+        found = record(Threshold, known | {"value": float(known["value"])})  # infinity is written as text
+        _refuse_impossible(found)
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as problem:
+        raise InputError(f"{path}: is no threshold, as `assay threshold --json` writes it: {problem}") from problem
+    return found
+
+
+def _refuse_impossible(found: Threshold) -> None:
+    counts = 0 <= found.wrong <= found.accepted <= found.n and found.n > 0
+    promise = 0 < found.guaranteed_risk <= 1 or not found.accepted
+    if not (counts and promise and 0 < found.confidence < 1 and not isnan(found.value)):
+        raise InputError("its numbers cannot be")

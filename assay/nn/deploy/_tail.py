@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from assay._core.arrays import InputError
+from assay._core.reading import require_file
 from assay.maps import Map, refuse_probabilities
 from assay.nn.deploy._module import calibrated
 from assay.nn.deploy._onnx import NAMES, Kind, described, expected_of, given, keep, run, torch_to_onnx
 from assay.thresholds import Threshold
 
 OLDEST_OPSET = 18
+LARGEST = 10**8  # numbers of a batch of noise
 
 
 class Log(nn.Module):
@@ -49,25 +52,23 @@ def calibrate_onnx(
 
     network = _read(source)
     names = [found.name for found in network.graph.output]
-    if not names:
-        raise InputError(f"{source}: has no output")
     if output is None and len(names) > 1:
         raise InputError(f"{source}: has several outputs, {', '.join(names)}; say which holds the {gives}")
     chosen = names[0] if output is None else output
     if chosen not in names:
         raise InputError(f"{source}: has no output '{chosen}'; there are {', '.join(names)}")
     try:
-        values = run(str(source), example, [chosen])[0]
+        values = np.asarray(run(str(source), example, [chosen])[0])
     except Exception as problem:  # onnxruntime's own kinds have no base but this
         shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in example.items())
-        raise InputError(f"{source}: cannot be run on {shapes}: {str(problem).splitlines()[0]}") from problem
+        raise InputError(f"{source}: cannot be run on {shapes}: {_first_line(problem)}") from problem
     if gives == "probabilities":
         refuse_probabilities(mapping)
     expected = expected_of(mapping, given(values, gives, f"{source}: '{chosen}'"))
     tail = calibrated(nn.Identity() if gives == "logits" else Log(), mapping, threshold).eval()
     network = _modern(network, source)
-    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
-    with TemporaryDirectory() as folder:
+    opset = _opset(network)
+    with TemporaryDirectory() as folder, _reasons(source):
         draft = Path(folder) / "tail.onnx"
         torch_to_onnx(tail, {"input": torch.from_numpy(values)}, draft, opset=opset)
         end = compose.add_prefix(onnx.load(str(draft)), "calibrated/")
@@ -89,29 +90,60 @@ def random_inputs(source: str | Path, *, batch: int = 32, seed: int = 0) -> dict
     inputs = {}
     for found in _read(source).graph.input:
         described = found.type.tensor_type
-        kind = onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
-        fixed = [axis.dim_value or 1 for axis in described.shape.dim][1:]
-        first = described.shape.dim[0].dim_value or batch
-        noise = rng.normal(size=(first, *fixed)) if kind.kind == "f" else rng.integers(0, 2, (first, *fixed))
+        shape = [axis.dim_value for axis in described.shape.dim]
+        if not shape or np.prod([float(size or 1) for size in shape]) > LARGEST:
+            raise InputError(f"{source}: input '{found.name}' has no shape to draw noise of; give an example")
+        with _reasons(source):
+            kind = onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
+        size = (shape[0] or batch, *(length or 1 for length in shape[1:]))
+        noise = rng.normal(size=size) if kind.kind == "f" else rng.integers(0, 2, size)
         inputs[found.name] = noise.astype(kind)
     return inputs
 
 
 def _read(source: str | Path) -> Any:
+    """The model, if something goes in and comes out that can have the names of a calibrated model."""
     import onnx
-    from google.protobuf.message import DecodeError
 
+    require_file(Path(source))
     try:
-        return onnx.load(str(source))
-    except (OSError, DecodeError) as problem:
-        raise InputError(f"{source}: is no ONNX model: {problem}") from problem
+        network = onnx.load(str(source))
+        _opset(network)
+    except Exception as problem:  # what protobuf, its checks and missing external data raise have no base but this
+        raise InputError(f"{source}: is no ONNX model: {_first_line(problem)}") from problem
+    for what in ("input", "output"):
+        if not getattr(network.graph, what):
+            raise InputError(f"{source}: has no {what}")
+    for found in network.graph.input:
+        if found.name in NAMES:
+            raise InputError(f"{source}: has an input called '{found.name}', as an output will be; rename it")
+    return network
+
+
+def _opset(network: Any) -> int:
+    return next(int(found.version) for found in network.opset_import if found.domain in ("", "ai.onnx"))
+
+
+@contextmanager
+def _reasons(source: str | Path) -> Iterator[None]:
+    """Errors that name the model, whatever onnx, torch and onnxruntime raise of it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(f"{source}: cannot be calibrated: {_first_line(problem)}") from problem
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).strip() or type(problem).__name__).splitlines()[0]
 
 
 def _modern(network: Any, source: str | Path) -> Any:
     """The network in the oldest opset that torch exports to, or in its own if that is newer."""
     from onnx import version_converter
 
-    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
+    opset = _opset(network)
     if opset >= OLDEST_OPSET:
         return network
     try:
@@ -123,6 +155,9 @@ def _modern(network: Any, source: str | Path) -> Any:
 def _rename_outputs(model: Any) -> None:
     """Remove the prefix from the outputs of the tail, and rename nodes of the network that have these names."""
     for name in NAMES:
+        for weights in model.graph.initializer:
+            if weights.name == name:
+                weights.name = f"network/{name}"
         for node in model.graph.node:
             for names in (node.input, node.output):
                 for i, found in enumerate(names):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -46,21 +46,10 @@ class RunFolder:
         if state is not None and (found := _other(state["configuration"], self.configuration)):
             raise InputError(f"{self.path} holds another run: {'; '.join(found)}")
         if self.writes:
-            finished = state is not None and state["finished"]
+            trained_by = _trained_by(self.path, state)
             with recording(self.path, "run.json"), replacing(self.path / "run.json") as stream:
-                stream.write(json.dumps({**self.configuration, **self._trained_by(finished)}, indent=1).encode())
+                stream.write(json.dumps({**self.configuration, **trained_by}, indent=1).encode())
         return state
-
-    def _trained_by(self, finished: bool) -> dict[str, Any]:
-        """Versions and threads that train the run, or that trained it if it is finished."""
-        here = {"versions": versions(), "threads": torch.get_num_threads()}
-        if not finished or self.path is None:
-            return here
-        try:
-            there = json.loads((self.path / "run.json").read_text())
-            return {name: there[name] for name in here}
-        except (OSError, ValueError, KeyError):
-            return here
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Write the state of the run."""
@@ -83,6 +72,21 @@ class RunFolder:
                         files.write(found, self.path / f"{split}.npz")
 
 
+def _trained_by(run: Path, state: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Versions that train the run, and every number of threads that trained a part of it; as they were if finished."""
+    here = {"versions": versions(), "threads": [torch.get_num_threads()]}
+    if state is None:
+        return here
+    try:
+        there = json.loads((run / "run.json").read_text())
+        before = there["threads"] if isinstance(there["threads"], list) else [there["threads"]]
+        if state["finished"]:
+            return {"versions": there["versions"], "threads": before}
+        return here | {"threads": list(dict.fromkeys([*before, *here["threads"]]))}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return here
+
+
 def load_weights(network: nn.Module, run: Path) -> None:
     """Load the final weights of the finished run in that folder.
 
@@ -91,10 +95,23 @@ def load_weights(network: nn.Module, run: Path) -> None:
     if not (run / CHECKPOINT).is_file():
         raise InputError(f"{run / CHECKPOINT}: no such file")
     state = _read(run)
-    if not state["finished"]:
-        raise InputError(f"{run}: the run is not finished; {len(state['history']['epochs'])} epochs are done")
-    weights = state["network"]
-    network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
+    with restoring(run):
+        if not state["finished"]:
+            raise InputError(f"{run}: the run is not finished; {len(state['history']['epochs'])} epochs are done")
+        weights = state["network"]
+        network.to(next(w.dtype for w in weights.values() if w.is_floating_point())).load_state_dict(weights)
+
+
+@contextmanager
+def restoring(run: Path | None) -> Iterator[None]:
+    """Inside the block a state is put back; one that does not fit is not of this run."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as problem:  # whatever torch raises of tensors, and Python of values, that are not the expected
+        why = f"{type(problem).__name__}: {problem}"
+        raise InputError(f"{run}: {CHECKPOINT} does not hold a state of this run: {why}") from problem
 
 
 def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
@@ -107,7 +124,7 @@ def load_run(run: Path, *, n: int = 64) -> tuple[nn.Module, Tensor]:
         names, facts = described["names"], described.get("data", {})
         mean, std = tuple(facts.get("mean", ())), tuple(facts.get("std", ()))
         data, name, folder = str(names["data"]), str(names["network"]), names.get("folder")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise InputError(f"{run}: no run of `assay train` or of a study: {problem}") from problem
     for own in filter(is_own, (data, name)):
         instead = "build the network yourself, and use load_weights and export_onnx in Python"

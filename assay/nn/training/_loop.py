@@ -17,7 +17,7 @@ from assay.epochs import Record
 from assay.nn.data import Sampler, Samples, Splits, batch_sizes, shuffled_batches
 from assay.nn.objectives import Batch, Task
 from assay.nn.training._configuration import described, described_network, described_splits
-from assay.nn.training._folder import RunFolder
+from assay.nn.training._folder import RunFolder, restoring
 from assay.nn.training._hardware import (
     Hardware,
     launched,
@@ -169,8 +169,9 @@ def train(
     folder = RunFolder(out, configuration, writes=rank == 0)
     saved = folder.open()
     if saved is not None:
-        network.load_state_dict(saved["network"])
-        history.load_state_dict(saved["history"])
+        with restoring(out):
+            network.load_state_dict(saved["network"])
+            history.load_state_dict(saved["history"])
     done = len(history.epochs)
 
     augment = splits.train.facts.augment if recipe.augment else None
@@ -204,7 +205,8 @@ def train(
             stage = Stage(phase.recipe, task, network, model, fabric.backward)
             sampler = part_of(phase.recipe.sampler, rank, processes)
             if saved is not None and phase.first < done <= phase.end:
-                stage.load_state_dict(saved["stages"][rank])
+                with restoring(out):
+                    stage.load_state_dict(saved["stages"][rank])
             elif done <= phase.first:
                 stage.keeper.begin(network)
             for epoch in range(max(phase.first, done), phase.end):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from math import nan
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf, nan
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,15 +21,20 @@ EpochRows = list[dict[str, float]]
 
 def history(folder: Path) -> EpochRows:
     """One row an epoch, with the figures of the run's `Record`; nan for undefined or infinite values."""
-    rows: list[dict[str, float | None]] = _content(folder)["epochs"]
-    return [{key: nan if value is None else value for key, value in row.items()} for row in rows]
+    with _content(folder) as content:
+        rows: list[dict[str, float | None]] = content["epochs"]
+        found = [{str(key): nan if value is None else float(value) for key, value in row.items()} for row in rows]
+        if not all(0 <= row["epoch"] < inf for row in found):
+            raise ValueError("epochs count from 0")
+        return found
 
 
 def train_reliability(folder: Path) -> dict[int, Reliability]:
     """The reliability of the training set at the epochs `Record.reliability_at` (mukhoti2020, fig 2)."""
-    kept: dict[str, dict[str, list[float]]] = _content(folder)["reliability"]
-    columns = {int(epoch): {name: np.array(column) for name, column in bins.items()} for epoch, bins in kept.items()}
-    return {epoch: reliability(Bins(**bins)) for epoch, bins in columns.items()}
+    with _content(folder) as content:
+        kept: dict[str, dict[str, list[float]]] = content["reliability"]
+        columns = {int(epoch): {name: np.array(x, float) for name, x in bins.items()} for epoch, bins in kept.items()}
+        return {epoch: reliability(Bins(**bins)) for epoch, bins in columns.items()}
 
 
 def sample_columns(folder: Path) -> dict[str, Array]:
@@ -34,14 +42,31 @@ def sample_columns(folder: Path) -> dict[str, Array]:
     file = folder / "samples.npz"
     if not file.is_file():
         return {}
-    with np.load(file, allow_pickle=False) as columns:
+    with _whole(file), np.load(file, allow_pickle=False) as columns:
         return dict(columns)
 
 
-def _content(folder: Path) -> dict[str, Any]:
+@contextmanager
+def _content(folder: Path) -> Iterator[dict[str, Any]]:
+    """What history.json holds; a block that does not find what it expects finds a damaged file."""
     file = folder / "history.json"
+    with _whole(file):
+        yield json.loads(file.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
     try:
-        content: dict[str, Any] = json.loads(file.read_text())
-    except ValueError as problem:
-        raise InputError(f"{file}: is damaged: {problem}; delete the folder of the run and run it again") from problem
-    return content
+        yield
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        BadZipFile,
+    ) as problem:
+        why = f"{type(problem).__name__} {problem}"
+        raise InputError(f"{file}: is damaged: {why}; delete the folder of the run and run it again") from problem

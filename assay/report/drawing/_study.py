@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,6 +14,9 @@ from assay._core.writing import replacing
 from assay.report.drawing import _from_folders, _from_rows
 from assay.report.drawing._results import Results
 from assay.study import Run, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DRAWINGS = (
     _from_rows.maps,
@@ -36,6 +40,9 @@ DRAWINGS = (
     _from_folders.wrong_answers,
 )
 
+DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""What each format says about when a figure was drawn."""
+
 
 def draw_study(
     study: Study, runs: Sequence[Run], root: Path, rows: pa.Table, to: Path, form: str = "svg"
@@ -54,6 +61,14 @@ def draw_study(
         for name, figure in figures(results):
             file = to / f"{re.sub(r'[^A-Za-z0-9_.=]+', '-', name)}.{form}"
             with replacing(file) as stream:
-                figure.savefig(stream, format=form)
+                _save(figure, stream, form)
             written.append(file)
     return written
+
+
+def _save(figure: Figure, stream: IO[bytes], form: str) -> None:
+    """The same bytes for the same figure: without its date, with ids that are not drawn by lot."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "assay"}):
+        figure.savefig(stream, format=form, metadata=DATES.get(form))

@@ -1,0 +1,24 @@
+"""The mutation bench: a small one in every test run, a large one in `make verify`."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzz.bench import run_all
+
+
+def held(cases: int, first: int) -> None:
+    counts, wrong = run_all(cases, first)
+    assert not wrong, "\n".join(wrong[:20])
+    assert sum(counts.values()) == cases
+    ways = {how for _, how in counts}
+    assert ways == {"read", "refused"}
+
+
+def test_damaged_files_are_read_or_refused_in_a_line():
+    held(2000, first=0)
+
+
+@pytest.mark.long
+def test_very_many_damaged_files_are_read_or_refused_in_a_line():
+    held(50_000, first=100_000)
