@@ -4,7 +4,7 @@ BIN = .venv/bin
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # Tests that run a second time, without the compiled loops.
 CORE = predictions metrics laws vectors traps auditing comparing peers calibrators scores selective
-INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h
+INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h assay/_core/tally.h
 
 .PHONY: demo test lint verify bench docs pictures wheels clean
 

@@ -18,8 +18,9 @@ from assay import Outcomes, Predictions, audit, choose_threshold, evaluate, file
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay.scale import Tally, tally
-from assay.scale._grid import CELLS, GRID, lowest
-from assay.scale._tally import DISTINCT
+from assay._core.plain import Grid
+from assay.scale._cells import DISTINCT
+from assay.scale._grid import lowest
 
 BOUNDED = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc", "fpr95", "risk_at_80", "risk_at_95")
 confidences = st.one_of(
@@ -45,14 +46,16 @@ def many(seed: int = 0, n: int = 60_000, k: int = 4) -> Predictions:
 def on_the_grid(outcomes: Outcomes) -> Tally:
     """As if there were more distinct scores than a tally keeps."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("assay.scale._tally.DISTINCT", 0)
+        patch.setattr("assay.scale._cells.DISTINCT", 0)
         return Tally.of(outcomes)
 
 
 def same(a: Tally, b: Tally) -> bool:
     """Whole numbers exactly, sums to 1e-12."""
-    close = np.allclose(a.cells[:, 2], b.cells[:, 2], rtol=1e-12) and np.allclose(a.sums, b.sums, 1e-12, equal_nan=True)
-    return a.on_grid == b.on_grid and np.array_equal(a.cells[:, :2], b.cells[:, :2]) and bool(close)
+    x, y = a.cells, b.cells
+    close = np.allclose(x.table[:, 2], y.table[:, 2], rtol=1e-12) and np.allclose(a.sums, b.sums, 1e-12, equal_nan=True)
+    alike = np.array_equal(x.table[:, :2], y.table[:, :2]) and np.array_equal(x.mixed, y.mixed)
+    return x.on_grid == y.on_grid and alike and bool(close)
 
 
 @given(answers)
@@ -68,7 +71,7 @@ def test_on_the_grid_metrics_are_within_their_bounds(rows):
     o = outcomes_of(rows)
     tally, exact = on_the_grid(o), evaluate(o)
     found, bounds = evaluate(tally), tally.bounds()
-    assert tally.on_grid
+    assert tally.cells.on_grid
     for key in ("accuracy", "ece", "mce", "rmsce", "oe", "mean_confidence"):
         assert found[key] == pytest.approx(exact[key], abs=1e-12)
     for key in BOUNDED:
@@ -94,8 +97,8 @@ def test_many_rows_become_a_grid_however_they_are_split():
     whole, parts = Tally.of(p), [Tally.of(p[rows]) for rows in np.array_split(np.arange(len(p)), [7, 9_000, 30_000])]
     left = (parts[0] + parts[1]) + (parts[2] + parts[3])
     right = parts[3] + (parts[1] + (parts[2] + parts[0]))
-    assert whole.on_grid
-    assert not parts[0].on_grid
+    assert whole.cells.on_grid
+    assert not parts[0].cells.on_grid
     assert same(left, whole)
     assert same(right, whole)
 
@@ -146,7 +149,8 @@ def test_real_networks_are_within_a_millionth():
 
 
 def test_a_tally_is_small():
-    assert Tally.of(many()).cells.nbytes <= 256 * 1024
+    assert Tally.of(many()).cells.table.nbytes + Grid.CELLS // 8 <= 256 * 1024
+    assert Grid.empty().nbytes <= 256 * 1024
     assert 3 * 8 * DISTINCT <= 256 * 1024
 
 
@@ -179,11 +183,11 @@ def test_weights_and_too_many_scores_are_refused():
 
 def test_cells_end_at_the_edges_of_the_bins_and_follow_the_confidence():
     edges = np.arange(1, 15) / 15
-    below, above = GRID.cell(edges), GRID.cell(np.nextafter(edges, 1))
+    below, above = Grid.cell(edges), Grid.cell(np.nextafter(edges, 1))
     assert (above > below).all()
-    rising = GRID.cell(np.array([0, 1e-300, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15, np.nextafter(1.0, 0), 1.0]))
+    rising = Grid.cell(np.array([0, 1e-300, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15, np.nextafter(1.0, 0), 1.0]))
     assert rising[0] == 0
-    assert rising[-1] == CELLS - 1
+    assert rising[-1] == Grid.CELLS - 1
     assert (np.diff(rising) > 0).all()
 
 
@@ -207,10 +211,10 @@ def test_a_threshold_from_a_tally_accepts_what_it_counted():
 
 def test_the_next_number_below_the_lowest_of_a_cell_is_in_a_cell_below():
     """Near 1 there are cells between two numbers, so the lowest of these may be in a cell above."""
-    least, cells = lowest(), np.arange(CELLS)
-    assert (GRID.cell(least) >= cells).all()
-    assert (GRID.cell(np.nextafter(least[1:], 0)) < cells[1:]).all()
-    assert (GRID.cell(least) == cells).mean() > 0.9
+    least, cells = lowest(), np.arange(Grid.CELLS)
+    assert (Grid.cell(least) >= cells).all()
+    assert (Grid.cell(np.nextafter(least[1:], 0)) < cells[1:]).all()
+    assert (Grid.cell(least) == cells).mean() > 0.9
 
 
 def test_one_metric_from_a_tally():

@@ -62,7 +62,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
     c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
-    c.assay_cells.argtypes, c.assay_cells.restype = (p, p, n, p, p, n, n, p), None
+    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, n, x, p), n
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -313,17 +313,18 @@ def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     return np.asarray(out.sum(0))
 
 
-def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -> None:
-    """Add samples to the cells of a grid [c, 3]: how many, errors among them, and the sum of confidence."""
+def add_to_cells(confidence: Floats, correct: Mask, cells: Array) -> None:
+    """Add samples with confidences in [0, 1] to cells of `Grid`; fewer than 2^32 in all."""
+    if cells.shape != (Grid.CELLS,) or cells.dtype != Grid.ROW:
+        raise InputError(f"cells of a grid are needed, got {list(cells.shape)} of {cells.dtype}")
     if not AVAILABLE:
-        plain.add_to_cells(confidence, correct, grid, cells)
+        plain.add_to_cells(confidence, correct, cells)
         return
     n, c, hits = len(confidence), np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
     addresses = _checked(c, np.float64, n).ctypes.data, _checked(hits, np.bool_, n).ctypes.data
-    [edge] = _columns(Grid.RAW, grid.edge)
-    before = _at(_checked(grid.before, np.int64, Grid.RAW))
-    [into] = _columns(3 * (Grid.RAW + int(np.isfinite(grid.edge).sum())), cells.reshape(-1))
-    _c.assay_cells(*addresses, n, edge, before, Grid.LOWEST - 2, Grid.RAW - 1, into)
+    row = _c.assay_tally(*addresses, n, Grid.LOWEST - 2, Grid.RAW - 1, Grid.BINS, cells.ctypes.data)
+    if row != n:
+        raise InputError(f"row {row}: confidence {c[row]} is outside [0, 1]")
 
 
 def majorant(x: Floats, y: Floats) -> Labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -21,6 +21,9 @@ from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import READERS, WRITERS, LazyTable, parquet_batches
+from assay.files._formats import file_system as file_system
+from assay.files._formats import from_arrow as from_arrow
+from assay.files._formats import open_parquet as open_parquet
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
 from assay.files._unanswered import Unanswered, answered
@@ -118,20 +121,22 @@ def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelle
 
 
 @contextmanager
-def _reasons(path: Path) -> Iterator[None]:
+def _reasons(file: Path | str) -> Iterator[None]:
     """Errors that name the file, whatever went wrong in reading it."""
-    require_file(path)
-    if path.suffix not in ENDINGS:
-        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(ENDINGS)}")
+    if isinstance(file, Path):
+        require_file(file)
+    ending = Path(file).suffix
+    if ending not in ENDINGS:
+        raise InputError(f"{file}: unknown kind of file '{ending}'; use {', '.join(ENDINGS)}")
     try:
         yield
     except InputError as problem:
-        raise InputError(f"{path}: {problem}") from problem
+        raise InputError(f"{file}: {problem}") from problem
     except MemoryError as problem:
-        raise InputError(f"{path}: does not fit into memory: {problem or 'it is full'}") from problem
+        raise InputError(f"{file}: does not fit into memory: {problem or 'it is full'}") from problem
     except Exception as problem:  # whatever zip, its compressions, numpy and arrow raise of a damaged file
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
+        raise InputError(f"{file}: cannot be read as {ending[1:]}: {reason}") from problem
 
 
 def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**17) -> Iterator[Predictions | Outcomes]:
@@ -140,44 +145,70 @@ def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**1
     Ids are left out: they tell rows of one file from each other, and a chunk has no use for them.
     """
     path = Path(file)
-    if path.suffix != ".parquet":
-        yield replace(read(path, columns), ids=None)
-        return
-    with _reasons(path):
-        batches = parquet_batches(path, None, 1)
-        used = _used(next(batches, None), columns)
-        start = 0
-        for batch in parquet_batches(path, used, rows):
+    for start, table in read_tables(path, columns, rows):
+        with _reasons(path):
             try:
-                yield _assemble(batch, columns)
+                yield assemble(table, columns)
             except InputError as problem:
                 raise InputError(f"of the rows from {start} on, {problem}") from problem
-            start += rows
 
 
-def _used(table: LazyTable | None, columns: Columns) -> list[str]:
-    """The columns that predictions are made of."""
+def read_tables(
+    file: Path | str, columns: Columns = Columns(), rows: int = 2**17, groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, LazyTable]]:
+    """Tables of at most so many rows with the needed columns, and how many rows were before each.
+
+    Of a Parquet file (on a disk, or as text an address such as s3://) `groups` picks row groups. Other files are one
+    table. Rows of many classes come in smaller tables, of about as many numbers.
+    """
+    with _reasons(file):
+        if Path(file).suffix != ".parquet":
+            if not isinstance(file, Path):
+                raise InputError("only Parquet files are read from an address")
+            table = _load(file, columns)
+            yield 0, table if isinstance(table, LazyTable) else LazyTable(list(table), table.__getitem__)
+            return
+        used, width = needed(next(parquet_batches(file, None, 1, groups), None), columns)
+        start = 0
+        for batch in parquet_batches(file, used, max(rows // width, 1), groups):
+            yield start, batch
+            start += len(batch[used[0]])
+
+
+def assemble(table: Mapping[str, Array], columns: Columns = Columns()) -> Predictions | Outcomes:
+    """The predictions in a table, without its ids."""
+    some = LazyTable([name for name in table if name != (columns.ids or "ids")], table.__getitem__)
+    return _assemble(some, replace(columns, ids=None))
+
+
+def needed(table: LazyTable | None, columns: Columns) -> tuple[list[str], int]:
+    """The columns that predictions are made of, and the numbers in a row that are worth a smaller table."""
     if table is None:
         raise InputError("no rows")
-    used: list[str] = []
+    used: dict[str, int] = {}
 
     def load(name: str) -> Array:
-        used.append(name)
-        return table[name]
+        found = table[name]
+        used[name] = found[0].size
+        return found
 
-    _assemble(LazyTable([name for name in table if name != (columns.ids or "ids")], load), replace(columns, ids=None))
-    return list(dict.fromkeys(used))
+    assemble(LazyTable(list(table), load), columns)
+    return list(used), max(sum(used.values()) // 8, 1)
 
 
 def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
     """Predictions or outcomes from a data frame of pandas or polars; `columns` are those of `Columns`."""
-    names = [str(name) for name in frame.columns]
     known = [f.name for f in fields(Columns)]
     for name in columns:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     named: dict[str, Any] = dict(columns)
-    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**named))
+    return _assemble(from_frame(frame), Columns(**named))
+
+
+def from_frame(frame: Any) -> LazyTable:
+    """The columns of a data frame of pandas or polars."""
+    return LazyTable([str(name) for name in frame.columns], lambda name: np.asarray(frame[name]))
 
 
 def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
@@ -329,6 +360,8 @@ def _tag(table: Mapping[str, Array], name: str, flag: str) -> Array:
 def _refuse_percentages(confidence: Array) -> None:
     """`Outcomes` checks this too; the message here names the flag of the command line."""
     x = arrays.array(confidence, name="confidence")
+    if x.size and x.min() >= 0 and x.max() <= 1:
+        return
     what = "divide per cents by 100, and name a score that is no probability by --score"
     arrays.refuse(x, (x < 0) | (x > 1), f"confidence {{}} is outside [0, 1]; {what}")
 

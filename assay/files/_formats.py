@@ -118,24 +118,56 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
         about = pq.read_metadata(path)
         refuse_bomb(path, 8 * about.num_rows * about.num_columns)
         _check_layout(about)
-        return _from_arrow(pq.read_table(path, page_checksum_verification=True))
+        return from_arrow(pq.read_table(path, page_checksum_verification=True))
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
 
-def parquet_batches(path: Path, columns: list[str] | None, rows: int) -> Iterator[LazyTable]:
-    """The file in batches of at most so many rows, by columns or all of them."""
+def parquet_batches(
+    file: Path | str, columns: list[str] | None, rows: int, groups: Sequence[int] | None = None
+) -> Iterator[LazyTable]:
+    """The file, or some of its row groups, in batches of at most so many rows, by columns or all of them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=rows, columns=columns):
-                yield _from_arrow(pa.Table.from_batches([batch]))
-    except pa.ArrowException as problem:
+        with open_parquet(file) as opened:
+            for batch in opened.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
+                if batch.num_rows:
+                    yield from_arrow(pa.Table.from_batches([batch]))
+    except (pa.ArrowException, OSError) as problem:
+        if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
+            raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
+
+
+def open_parquet(file: Path | str) -> Any:
+    """A Parquet file on a disk, or by its address (s3://, gs://, file://) on whatever pyarrow reaches.
+
+    It is read piece by piece, so that even a large row group takes little memory.
+    """
+    import pyarrow.parquet as pq
+
+    if isinstance(file, Path):
+        found = pq.ParquetFile(file, buffer_size=2**20, pre_buffer=False, page_checksum_verification=True)
+    else:
+        system, path = file_system(file)
+        found = pq.ParquetFile(system.open_input_file(path), page_checksum_verification=True)
+    _check_layout(found.metadata)
+    return found
+
+
+def file_system(address: str) -> tuple[Any, str]:
+    """The file system of an address, by pyarrow or what is registered with fsspec, and the path on it."""
+    from pyarrow import fs
+
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(address)
+    except (ValueError, ImportError, OSError) as problem:
+        reason = str(problem).splitlines()[0]
+        raise InputError(f"{address}: pyarrow has no way to this address: {reason}") from problem
+    return found
 
 
 def _check_layout(about: Any) -> None:
@@ -184,7 +216,7 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
     _check_head(path)
     try:
-        table = _from_arrow(csv.read_csv(path, convert_options=options))
+        table = from_arrow(csv.read_csv(path, convert_options=options))
     except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
         raise InputError(_broken_row(path)) from problem
     return _with_tags(table, tags)
@@ -248,14 +280,15 @@ def _write_csv(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     csv.write_csv(pa.table(flat), stream)
 
 
-def _from_arrow(table: Any) -> LazyTable:
+def from_arrow(table: Any) -> LazyTable:
+    """The columns of an arrow table."""
     if table.num_rows == 0:
         raise InputError("no rows")
     return LazyTable(
         table.column_names,
         lambda name: _from_arrow_column(name, table[name]),
         lambda name: np.asarray(table[name].is_null()),
-        lambda rows: _from_arrow(table.filter(rows)),
+        lambda rows: from_arrow(table.filter(rows)),
     )
 
 
@@ -273,8 +306,18 @@ def _from_arrow_column(name: str, column: Any) -> Array:
         if len(other):
             raise InputError(f"column '{name}', row {other[0]}: {lengths[other[0]]} values, row 0 has {lengths[0]}")
         return np.asarray(flat).reshape(len(column), lengths[0])
+    if pa.types.is_boolean(column.type):
+        return np.concatenate([_unpacked(chunk) for chunk in column.chunks])
     array = column.to_numpy()
     return array.astype(str) if array.dtype == object else np.asarray(array)
+
+
+def _unpacked(bits: Any) -> Array:
+    """Booleans, which arrow keeps as bits; its own way to numpy takes ten times as long."""
+    packed = np.frombuffer(bits.buffers()[1], dtype=np.uint8)
+    first, rest = divmod(bits.offset, 8)
+    flags = np.unpackbits(packed[first:], count=rest + len(bits), bitorder="little")
+    return flags[rest:].view(np.bool_)
 
 
 READERS: dict[str, Callable[[Path, Sequence[str]], Mapping[str, Array]]] = {

@@ -1,0 +1,57 @@
+/* Counts of confidences in the cells of a fixed grid; see `plain.Grid`. Included by loops.c. */
+
+typedef struct {
+    uint64_t counts; /* samples, and errors times 2^32 */
+    double sum;      /* of confidence */
+    uint64_t only;   /* bits of the one confidence that all samples have; EMPTY of none, MIXED of several */
+} Cell;
+
+#define EMPTY UINT64_MAX /* no number of [0, 1] has these bits */
+#define MIXED (UINT64_MAX - 1)
+
+/* Adds n samples to cells, of which `last` is that of 1 before `bins` bins of equal width split the cells that their
+ * edges are in: a confidence above j edges is j cells further. Returns the first row whose confidence is not in [0, 1],
+ * or n; the rows before its block of 128 are counted then.
+ */
+WIDE int64_t assay_tally(const double *confidence, const bool *correct, int64_t n, int64_t lowest, int64_t last,
+                         double bins, Cell *cells)
+{
+    const double magic = 6755399441055744.0; /* 1.5 2^52: rounds to an integer */
+    double c[BLOCK] = {0};
+    int64_t index[BLOCK];
+    for (int64_t start = 0; start < n; start += BLOCK) {
+        const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
+        for (int64_t i = 0; i < rows; i++)
+            c[i] = confidence[start + i] + 0.0; /* -0 becomes 0 */
+        Longs good = ~(Longs){0};
+        for (int64_t i = 0; i < rows; i += 4) {
+            Doubles x;
+            Longs edges, origin, cell;
+            memcpy(&x, c + i, sizeof x);
+            const Doubles odds = x / (DOUBLES(1.0) - x), shifted = x * bins + magic, nearest = shifted - magic;
+            memcpy(&edges, &shifted, sizeof edges);
+            memcpy(&origin, &(Doubles){magic, magic, magic, magic}, sizeof origin);
+            memcpy(&cell, &odds, sizeof cell);
+            cell = (cell >> 45) - lowest;
+            cell = (cell & (cell > 1)) | (1 & ~(cell > 1));
+            cell = (cell & (cell < last)) | (last & ~(cell < last));
+            cell += edges - origin - 1 - (x > nearest / bins); /* the edge nearest to it is above or below */
+            cell &= x > DOUBLES(0.0);
+            good &= (x >= DOUBLES(0.0)) & (x <= DOUBLES(1.0));
+            memcpy(index + i, &cell, sizeof cell);
+        }
+        if (!(good[0] & good[1] & good[2] & good[3]))
+            for (int64_t i = 0; i < rows; i++)
+                if (!(c[i] >= 0 && c[i] <= 1))
+                    return start + i;
+        for (int64_t i = 0; i < rows; i++) {
+            Cell *cell = cells + index[i];
+            uint64_t bits;
+            memcpy(&bits, c + i, sizeof bits);
+            cell->counts += 1 + ((uint64_t)!correct[start + i] << 32);
+            cell->sum += c[i];
+            cell->only = (cell->only == bits) | (cell->only == EMPTY) ? bits : MIXED;
+        }
+    }
+    return n;
+}
