@@ -33,7 +33,7 @@ verify: .venv/installed-dev .venv-bench/installed
 
 # How fast, as ratios against the other libraries in the same run.
 bench: .venv-bench/installed
-	@missed=0; for bench in measure loops correct training data_path tree_lstm study; do \
+	@missed=0; for bench in measure loops scale correct training data_path tree_lstm study; do \
 		OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/$$bench.py || missed=1; \
 	done; exit $$missed
 

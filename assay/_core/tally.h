@@ -10,15 +10,17 @@ typedef struct {
 #define MIXED (UINT64_MAX - 1)
 
 /* Adds n samples to cells, of which `last` is that of 1 before `bins` bins of equal width split the cells that their
- * edges are in: a confidence above j edges is j cells further. Returns the first row whose confidence is not in [0, 1],
- * or n; the rows before its block of 128 are counted then.
+ * edges are in: a confidence above j edges is j cells further. Whether answers are correct is a byte each, or if `bit` is
+ * not negative a bit each, of which the first is that one. Returns the first row whose confidence is not in [0, 1], or n;
+ * the rows before its block of 128 are counted then.
  */
-WIDE int64_t assay_tally(const double *confidence, const bool *correct, int64_t n, int64_t lowest, int64_t last,
-                         double bins, Cell *cells)
+WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n, int64_t lowest,
+                         int64_t last, double bins, Cell *cells)
 {
     const double magic = 6755399441055744.0; /* 1.5 2^52: rounds to an integer */
     double c[BLOCK] = {0};
     int64_t index[BLOCK];
+    uint8_t hit[BLOCK];
     for (int64_t start = 0; start < n; start += BLOCK) {
         const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
         for (int64_t i = 0; i < rows; i++)
@@ -28,14 +30,19 @@ WIDE int64_t assay_tally(const double *confidence, const bool *correct, int64_t 
             Doubles x;
             Longs edges, origin, cell;
             memcpy(&x, c + i, sizeof x);
-            const Doubles odds = x / (DOUBLES(1.0) - x), shifted = x * bins + magic, nearest = shifted - magic;
+            const Doubles odds = x / (DOUBLES(1.0) - x), scaled = x * bins, shifted = scaled + magic;
+            const Doubles nearest = shifted - magic, off = scaled - nearest;
+            Longs above = off > DOUBLES(0.0); /* the nearest edge, unless rounding hides it */
+            const Longs unsure = (off < DOUBLES(1e-13)) & (off > DOUBLES(-1e-13)) & (nearest < bins);
+            if (unsure[0] | unsure[1] | unsure[2] | unsure[3])
+                above = x > nearest / bins;
             memcpy(&edges, &shifted, sizeof edges);
             memcpy(&origin, &(Doubles){magic, magic, magic, magic}, sizeof origin);
             memcpy(&cell, &odds, sizeof cell);
             cell = (cell >> 45) - lowest;
             cell = (cell & (cell > 1)) | (1 & ~(cell > 1));
             cell = (cell & (cell < last)) | (last & ~(cell < last));
-            cell += edges - origin - 1 - (x > nearest / bins); /* the edge nearest to it is above or below */
+            cell += edges - origin - 1 - above; /* a mask is -1 where it holds */
             cell &= x > DOUBLES(0.0);
             good &= (x >= DOUBLES(0.0)) & (x <= DOUBLES(1.0));
             memcpy(index + i, &cell, sizeof cell);
@@ -44,11 +51,13 @@ WIDE int64_t assay_tally(const double *confidence, const bool *correct, int64_t 
             for (int64_t i = 0; i < rows; i++)
                 if (!(c[i] >= 0 && c[i] <= 1))
                     return start + i;
+        for (int64_t i = 0; i < rows; i++)
+            hit[i] = bit < 0 ? correct[start + i] : correct[(bit + start + i) >> 3] >> ((bit + start + i) & 7) & 1;
         for (int64_t i = 0; i < rows; i++) {
             Cell *cell = cells + index[i];
             uint64_t bits;
             memcpy(&bits, c + i, sizeof bits);
-            cell->counts += 1 + ((uint64_t)!correct[start + i] << 32);
+            cell->counts += 1 + ((uint64_t)!hit[i] << 32);
             cell->sum += c[i];
             cell->only = (cell->only == bits) | (cell->only == EMPTY) ? bits : MIXED;
         }

@@ -57,6 +57,9 @@ def main(words: Sequence[str] | None = None) -> None:
             sys.stdout.flush()
     except (InputError, CycloptsError) as problem:
         _fail(str(problem))
+    except KeyboardInterrupt as problem:
+        print(f"assay: {problem or 'stopped'}", file=sys.stderr)
+        sys.exit(130)
     except MemoryError as problem:
         _fail(f"the memory is full: {problem}")
     except OSError as problem:

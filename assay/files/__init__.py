@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -13,14 +14,14 @@ from warnings import warn
 import numpy as np
 
 from assay._core import arrays
-from assay._core.arrays import Array, InputError
+from assay._core.arrays import Array, Floats, InputError
 from assay._core.lookup import hint
 from assay._core.reading import require_file
 from assay._core.writing import replacing
 from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
-from assay.files._formats import READERS, WRITERS, LazyTable, parquet_batches
+from assay.files._formats import READERS, WRITERS, LazyTable, bits_of, parquet_batches
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
@@ -35,6 +36,7 @@ BY_CLASS = ("logits", "probabilities")  # these may be one column a class
 DIGEST = "map_digest"  # optional column: the map that was applied, the same for all rows
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 ENDINGS = (*READERS, *CONTENTS)
+FEW = 16  # rows of a file that are looked at to see which columns are needed
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,21 @@ def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**1
                 raise InputError(f"of the rows from {start} on, {problem}") from problem
 
 
+@dataclass(frozen=True)
+class Needed:
+    """The columns that predictions are made of."""
+
+    names: tuple[str, ...]
+    width: int  # numbers that a row has in them
+    pair: bool  # whether they are just a confidence in double precision and a boolean
+
+
 def read_tables(
-    file: Path | str, columns: Columns = Columns(), rows: int = 2**17, groups: Sequence[int] | None = None
+    file: Path | str,
+    columns: Columns = Columns(),
+    rows: int = 2**17,
+    groups: Sequence[int] | None = None,
+    used: Needed | None = None,
 ) -> Iterator[tuple[int, LazyTable]]:
     """Tables of at most so many rows with the needed columns, and how many rows were before each.
 
@@ -168,32 +183,77 @@ def read_tables(
             table = _load(file, columns)
             yield 0, table if isinstance(table, LazyTable) else LazyTable(list(table), table.__getitem__)
             return
-        used, width = needed(next(parquet_batches(file, None, 1, groups), None), columns)
+        known = used or needed(_head(file), columns)
         start = 0
-        for batch in parquet_batches(file, used, max(rows // width, 1), groups):
-            yield start, batch
-            start += len(batch[used[0]])
+        for batch in parquet_batches(file, list(known.names), _rows(rows, known), groups):
+            yield start, from_arrow(batch)
+            start += batch.num_rows
+
+
+def read_pairs(
+    file: Path | str, used: Needed, rows: int, groups: Sequence[int] | None = None
+) -> Iterator[tuple[Floats, Array, int]]:
+    """Of a Parquet file with a pair of columns: confidences, and bits that say which answers are right.
+
+    The bits are eight to a byte, and the number says which is the first. Confidences have not been checked.
+    """
+    with _reasons(file):
+        for batch in parquet_batches(file, list(used.names), rows, groups):
+            confidence, correct = (batch[name] for name in used.names)
+            if confidence.null_count or correct.null_count:
+                raise InputError("a value is missing")
+            yield confidence.chunk(0).to_numpy(), *bits_of(correct)
+
+
+def needed_of(file: Path | str, columns: Columns = Columns()) -> Needed:
+    """The columns of a Parquet file that are needed."""
+    with _reasons(file):
+        return needed(_head(file), columns)
+
+
+def _head(file: Path | str) -> Any:
+    first = next(parquet_batches(file, None, FEW), None)
+    if first is None:
+        raise InputError("no rows")
+    return first
+
+
+def _rows(most: int, used: Needed) -> int:
+    return max(most // max(used.width // 8, 1), 1)
 
 
 def assemble(table: Mapping[str, Array], columns: Columns = Columns()) -> Predictions | Outcomes:
     """The predictions in a table, without its ids."""
-    some = LazyTable([name for name in table if name != (columns.ids or "ids")], table.__getitem__)
+    ids = columns.ids or "ids"
+    if ids not in table:
+        return _assemble(table, columns)
+    some = LazyTable([name for name in table if name != ids], table.__getitem__)
     return _assemble(some, replace(columns, ids=None))
 
 
-def needed(table: LazyTable | None, columns: Columns) -> tuple[list[str], int]:
-    """The columns that predictions are made of, and the numbers in a row that are worth a smaller table."""
-    if table is None:
-        raise InputError("no rows")
+def needed(head: Any, columns: Columns = Columns()) -> Needed:
+    """The columns of an arrow table that predictions are made of, by its first row that is not bad."""
     used: dict[str, int] = {}
+    problems: list[InputError] = []
+    for row in range(head.num_rows):
+        used.clear()
+        try:
+            rows = assemble(
+                LazyTable(head.column_names, partial(_noted, from_arrow(head.slice(row, 1)), used)), columns
+            )
+        except InputError as problem:
+            problems.append(problem)
+        else:
+            kinds = [str(head.schema.field(name).type) for name in used]
+            is_pair = kinds == ["double", "bool"] and isinstance(rows, Outcomes) and rows.is_probability
+            return Needed(tuple(used), sum(used.values()), is_pair)
+    raise problems[0]
 
-    def load(name: str) -> Array:
-        found = table[name]
-        used[name] = found[0].size
-        return found
 
-    assemble(LazyTable(list(table), load), columns)
-    return list(used), max(sum(used.values()) // 8, 1)
+def _noted(table: LazyTable, used: dict[str, int], name: str) -> Array:
+    found = table[name]
+    used[name] = found[0].size
+    return found
 
 
 def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
@@ -301,14 +361,16 @@ def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
-    confidence = _column(table, name, kind)
-    if kind == "confidence":
-        _refuse_percentages(confidence)
-    correct = _column(table, columns.correct, "correct")
+    confidence, correct = _column(table, name, kind), _column(table, columns.correct, "correct")
     is_probability = kind == "confidence"
-    outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
+    try:
+        outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
+    except InputError:
+        if is_probability:
+            _refuse_percentages(confidence)
+        raise
     present: dict[str, Any] = {x: _score(table[x], x, len(outcomes)) for x in scores if x in table}
-    return replace(outcomes, **present)
+    return replace(outcomes, **present) if present else outcomes
 
 
 def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str) -> Predictions:
@@ -360,8 +422,6 @@ def _tag(table: Mapping[str, Array], name: str, flag: str) -> Array:
 def _refuse_percentages(confidence: Array) -> None:
     """`Outcomes` checks this too; the message here names the flag of the command line."""
     x = arrays.array(confidence, name="confidence")
-    if x.size and x.min() >= 0 and x.max() <= 1:
-        return
     what = "divide per cents by 100, and name a score that is no probability by --score"
     arrays.refuse(x, (x < 0) | (x > 1), f"confidence {{}} is outside [0, 1]; {what}")
 

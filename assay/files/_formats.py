@@ -127,19 +127,24 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
 
 def parquet_batches(
     file: Path | str, columns: list[str] | None, rows: int, groups: Sequence[int] | None = None
-) -> Iterator[LazyTable]:
-    """The file, or some of its row groups, in batches of at most so many rows, by columns or all of them."""
+) -> Iterator[Any]:
+    """The file, or some of its row groups, in arrow tables of at most so many rows, by columns or all of them."""
     import pyarrow as pa
 
     try:
         with open_parquet(file) as opened:
             for batch in opened.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
                 if batch.num_rows:
-                    yield from_arrow(pa.Table.from_batches([batch]))
+                    yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
+
+
+def bits_of(column: Any) -> tuple[Array, int]:
+    """A column of booleans as arrow keeps it: bytes of eight each, and which bit is the first."""
+    return np.frombuffer(column.chunk(0).buffers()[1], dtype=np.uint8), column.chunk(0).offset
 
 
 def open_parquet(file: Path | str) -> Any:
@@ -307,8 +312,9 @@ def _from_arrow_column(name: str, column: Any) -> Array:
             raise InputError(f"column '{name}', row {other[0]}: {lengths[other[0]]} values, row 0 has {lengths[0]}")
         return np.asarray(flat).reshape(len(column), lengths[0])
     if pa.types.is_boolean(column.type):
-        return np.concatenate([_unpacked(chunk) for chunk in column.chunks])
-    array = column.to_numpy()
+        flags = [_unpacked(chunk) for chunk in column.chunks]
+        return flags[0] if len(flags) == 1 else np.concatenate(flags)
+    array = column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
     return array.astype(str) if array.dtype == object else np.asarray(array)
 
 

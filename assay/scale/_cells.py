@@ -44,6 +44,8 @@ class Cells:
         return Cells(np.stack([size.astype(np.float64), misses.astype(np.float64), value], 1), mixed, True)
 
     def __add__(self, other: Cells) -> Cells:
+        if not (len(self.table) and len(other.table)):
+            return self if len(self.table) else other
         if self.on_grid or other.on_grid:
             return _added(self.gridded(), other.gridded())
         return _merged(np.concatenate([self.table, other.table]))

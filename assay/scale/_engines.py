@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from assay._core.arrays import InputError
-from assay.files import Columns, assemble, from_arrow, from_frame, needed
+from assay.files import FEW, Columns, assemble, from_arrow, from_frame, needed
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
+from assay.scale._parts import shards
 from assay.scale._streaming import tally_files
 from assay.scale._tally import Tally
 
@@ -42,6 +43,21 @@ def tally(source: Any, columns: Columns = STANDARD) -> Tally:
         return added(_of_ray(source, columns))
     batches = READERS.get(kind)
     return _counted(batches(source, columns) if batches else source, columns)
+
+
+def tally_on_ray(source: str | Path, columns: Columns = STANDARD, address: str | None = None) -> Tally:
+    """The tally of Parquet files, counted on a Ray cluster: that of the address, or the one that Ray finds."""
+    import ray
+
+    files = [str(file) for file in shards(source)]
+    other = next((file for file in files if not file.endswith(".parquet")), None)
+    if other is not None:
+        raise InputError(f"{other}: Ray reads Parquet files only")
+    if not ray.is_initialized():
+        ray.init(address=address, log_to_driver=False, logging_level="error")
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    return tally(ray.data.read_parquet(files), columns)
 
 
 def tallies_in_arrow(columns: Columns = STANDARD) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -95,7 +111,7 @@ def _rows(chunk: Any, columns: Columns) -> Chunk:
 
 
 def _of_dataset(source: Any, columns: Columns) -> Iterator[Any]:
-    names, _ = needed(from_arrow(source.head(1)), columns)
+    names = list(needed(source.head(FEW), columns).names)
     yield from source.to_batches(columns=names, batch_size=ROWS)
 
 
@@ -108,7 +124,7 @@ def _of_reader(source: Any, columns: Columns) -> Iterator[Any]:
 
 
 def _of_lazy_frame(source: Any, columns: Columns) -> Iterator[Any]:
-    names, _ = needed(from_arrow(source.head(1).collect().to_arrow()), columns)
+    names = list(needed(source.head(FEW).collect().to_arrow(), columns).names)
     for batch in source.select(names).collect_batches(chunk_size=ROWS):
         yield batch.to_arrow()
 
@@ -118,7 +134,7 @@ def _of_frame(source: Any, columns: Columns) -> Iterator[Any]:
 
 
 def _of_relation(source: Any, columns: Columns) -> Iterator[Any]:
-    names, _ = needed(from_arrow(source.limit(1).to_arrow_table()), columns)
+    names = list(needed(source.limit(FEW).to_arrow_table(), columns).names)
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     yield from source.project(quoted).to_arrow_reader(ROWS)
 
@@ -130,7 +146,7 @@ def _of_pandas(source: Any, columns: Columns) -> Iterator[Any]:
 def _of_ray(source: Any, columns: Columns) -> list[bytes]:
     """One task a block, then sums of several tallies at once; a lost block is counted again from its source."""
     count = tallies_in_arrow(columns)
-    names, _ = needed(from_arrow(source.take_batch(1, batch_format="pyarrow")), columns)
+    names = list(needed(source.take_batch(FEW, batch_format="pyarrow"), columns).names)
     counted = source.select_columns(names).map_batches(
         lambda block: _one(count, block), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
     )

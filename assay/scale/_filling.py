@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from assay._core import loops
@@ -15,6 +17,7 @@ from assay.scale._tally import MEANS, Tally
 
 ROOM = 2**31  # rows that the counts of one grid have room for
 NONE = Cells(np.zeros((0, 3)), np.zeros(0, dtype=bool))
+UNKNOWN = np.full((len(MEANS), 2, 2), np.nan)
 
 
 class Filling:
@@ -25,10 +28,16 @@ class Filling:
 
     def __init__(self, *, on_grid: bool = False) -> None:
         self._on_grid = on_grid
-        self._grid: Array | None = None  # what has been counted since `_done`
+        self._cells = NONE
+        self._grid: Array | None = None  # what has been counted beside these cells
         self._room = 0
-        self._done: Tally | None = None
+        self._rest: Tally | None = None  # everything but the cells
         self._positive: Filling | None = None
+
+    @property
+    def some(self) -> bool:
+        """Whether any rows have been added."""
+        return self._rest is not None
 
     def add(self, rows: Predictions | Outcomes) -> None:
         """Count these rows."""
@@ -36,43 +45,53 @@ class Filling:
             raise InputError("a tally counts every row alike; weighted rows must be evaluated in memory")
         t = Tables(rows)
         o = t.outcomes
-        sums = np.array([_sums(getattr(o, name), o.correct) for name in MEANS])
-        cells = self._counted(o.confidence, o.correct, o.is_probability)
-        part = Tally(cells, sums, t.class_bins if t.n_classes else None, None, o.is_probability)
-        self._done = part if self._done is None else self._done + part
+        rest = Tally(NONE, _sums(o), t.class_bins if t.n_classes else None, None, o.is_probability)
+        self._rest = rest if self._rest is None else self._rest + rest
+        self._count(o.confidence, o.correct, o.is_probability)
         if t.n_classes == 2:
             self._positive = self._positive or Filling(on_grid=self._on_grid)
             self._positive.add(t.positive.outcomes)
 
-    @property
-    def some(self) -> bool:
-        """Whether any rows have been added."""
-        return self._done is not None
+    def add_pairs(self, confidence: Floats, correct: Array, first: int) -> None:
+        """Count confidences that nobody has checked, and bits that say which answers are right; on the grid.
+
+        A confidence outside [0, 1] is an error, after which this tally is of no more use.
+        """
+        self._rest = self._rest or Tally(NONE, UNKNOWN)
+        loops.add_bits_to_cells(confidence, correct, first, self._room_for(len(confidence)))
 
     def tally(self) -> Tally:
         """The tally of all rows so far."""
-        if self._done is None:
+        if self._rest is None:
             raise InputError("no rows")
-        positive = self._positive and self._positive.tally()
         counted = NONE if self._grid is None else Cells.of_grid(self._grid)
-        return self._done.with_more(counted, positive)
+        cells = (self._cells + counted).fitting(self._rest.is_probability)
+        return replace(self._rest, cells=cells, of_positive=self._positive and self._positive.tally())
 
-    def _counted(self, confidence: Floats, correct: Mask, is_probability: bool) -> Cells:
-        """Cells of these rows, or none if they went to the grid."""
-        self._on_grid = self._on_grid or (self._done is not None and self._done.cells.on_grid) or _many(confidence)
+    def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
+        self._on_grid = self._on_grid or self._cells.on_grid or _many(confidence)
         if not (self._on_grid and is_probability):
-            return Cells.of_scores(confidence, correct).fitting(is_probability)
-        full = NONE
-        if self._grid is None or self._room < len(confidence):
-            full = NONE if self._grid is None else Cells.of_grid(self._grid)
+            self._cells = (self._cells + Cells.of_scores(confidence, correct)).fitting(is_probability)
+            return
+        loops.add_to_cells(confidence, correct, self._room_for(len(confidence)))
+
+    def _room_for(self, rows: int) -> Array:
+        """The grid, if it has room for so many rows, or else a new one."""
+        if self._grid is None or self._room < rows:
+            self._cells = self._cells if self._grid is None else self._cells + Cells.of_grid(self._grid)
             self._grid, self._room = Grid.empty(), ROOM
-        loops.add_to_cells(confidence, correct, self._grid)
-        self._room -= len(confidence)
-        return full
+        self._room -= rows
+        return self._grid
 
 
-def _sums(column: Floats | None, correct: Mask) -> Floats:
-    """Sums over right answers and over errors, and of the squares."""
+def _sums(o: Outcomes) -> Floats:
+    """Of NLL, Brier and entropy: sums over right answers and over errors, and of the squares."""
+    if o.nll is None and o.brier is None and o.entropy is None:
+        return UNKNOWN
+    return np.array([_moments(column, o.correct) for column in (o.nll, o.brier, o.entropy)])
+
+
+def _moments(column: Floats | None, correct: Mask) -> Floats:
     if column is None:
         return np.full((2, 2), np.nan)
     return np.array([[part.sum(), part @ part] for part in (column[correct], column[~correct])])

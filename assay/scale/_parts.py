@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from glob import glob, has_magic
 from pathlib import Path
 
 from assay._core.arrays import InputError
-from assay.files import ENDINGS, file_system, open_parquet
+from assay.files import ENDINGS, Columns, Needed, file_system, needed_of, open_parquet
 
 ROWS = 2**20  # of a part, unless one row group has more
 ADDRESS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])|^(file):/{1,3}(?=[^/])")
@@ -24,6 +24,7 @@ class Part:
     groups: tuple[int, ...] | None = None
     start: int = 0  # rows of the file before it
     rows: int = 0  # 0 if nobody knows before it is read
+    used: Needed | None = None  # columns
     name: str = ""  # what tells it from other parts, in a state that is kept
 
     def each_group(self) -> Iterator[Part]:
@@ -35,7 +36,7 @@ class Part:
         with open_parquet(self.file) as opened:
             sizes = [opened.metadata.row_group(i).num_rows for i in self.groups]
         for group, rows in zip(self.groups, sizes, strict=True):
-            yield Part(self.file, (group,), start, rows, self.name)
+            yield replace(self, groups=(group,), start=start, rows=rows)
             start += rows
 
 
@@ -86,7 +87,7 @@ def _at_address(place: str) -> list[str]:
     return [prefix + name for name in sorted(names)]
 
 
-def parts_of(file: Path | str) -> list[Part]:
+def parts_of(file: Path | str, columns: Columns) -> list[Part]:
     """The parts of a file."""
     if Path(file).suffix != ".parquet":
         return [Part(file, name=str(file))]
@@ -101,10 +102,10 @@ def parts_of(file: Path | str) -> list[Part]:
             "no such file" if missing else "cannot be read as parquet: it is damaged, incomplete or of another kind"
         )
         raise InputError(f"{file}: {reason}") from problem
-    return _grouped(file, sizes)
+    return _grouped(file, sizes, needed_of(file, columns))
 
 
-def _grouped(file: Path | str, sizes: list[int]) -> list[Part]:
+def _grouped(file: Path | str, sizes: list[int], used: Needed) -> list[Part]:
     """Row groups side by side until they have enough rows."""
     parts: list[Part] = []
     groups: list[int] = []
@@ -112,6 +113,6 @@ def _grouped(file: Path | str, sizes: list[int]) -> list[Part]:
     for i, size in enumerate(sizes):
         groups, rows = [*groups, i], rows + size
         if rows >= ROWS or i == len(sizes) - 1:
-            parts.append(Part(file, tuple(groups), start, rows, f"{file}#{groups[0]}-{i}"))
+            parts.append(Part(file, tuple(groups), start, rows, used, f"{file}#{groups[0]}-{i}"))
             groups, start, rows = [], start + rows, 0
     return parts

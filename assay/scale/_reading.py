@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 
 from assay._core.arrays import InputError
-from assay.files import Columns, assemble, read_tables
+from assay.files import Columns, Needed, assemble, read_pairs, read_tables
 from assay.files import LazyTable as Table
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
-from assay.scale._parts import Part
+from assay.scale._parts import ROWS, Part
 from assay.scale._tally import Tally
 
 Count = Callable[[int], None]
@@ -67,6 +68,9 @@ class _Damaged(InputError):
 
 
 def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count) -> Tally | None:
+    if on_grid and part.used is not None and part.used.pair:
+        with suppress(InputError):  # a bad row: it is found and named in the other way
+            return _of_pairs(part, part.used, count)
     filling = Filling(on_grid=on_grid)
     for chunk in chunks_of(part, columns, bad):
         filling.add(chunk)
@@ -74,9 +78,18 @@ def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count)
     return filling.tally() if filling.some else None
 
 
+def _of_pairs(part: Part, used: Needed, count: Count) -> Tally:
+    """The tally of plain confidences and booleans, without looking at each row twice."""
+    filling = Filling(on_grid=True)
+    for confidence, correct, first in read_pairs(part.file, used, ROWS, part.groups):
+        filling.add_pairs(confidence, correct, first)
+        count(len(confidence))
+    return filling.tally()
+
+
 def _tables(part: Part, columns: Columns) -> Iterator[tuple[int, Table]]:
     try:
-        yield from read_tables(part.file, columns, groups=part.groups)
+        yield from read_tables(part.file, columns, ROWS, part.groups, part.used)
     except InputError as problem:
         raise _Damaged(str(problem)) from problem
 

@@ -38,6 +38,10 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
+class _Leave(Exception):
+    """Tells a thread that nobody waits for it any more."""
+
+
 class Stopped(KeyboardInterrupt):
     """Ctrl-C, and how far it came."""
 
@@ -59,7 +63,7 @@ def tally_files(
     """
     known = State() if state is None else State.load(state, columns)
     bad = Bad(skip_bad, {part: list(said) for part, said in known.left_out.items()})
-    parts = list(_parts(shards(source), bad, known, state))
+    parts = list(_parts(shards(source), columns, bad, known, state))
     far = Progress(of=sum(part.rows for part in parts), left_out=bad.left_out)
     _fill(known, parts, columns, bad, far, watch, state)
     if known.tally is None:
@@ -70,14 +74,14 @@ def tally_files(
     return known.tally
 
 
-def _parts(files: list[Path | str], bad: Bad, known: State, state: Path | None) -> Iterator[Part]:
+def _parts(files: list[Path | str], columns: Columns, bad: Bad, known: State, state: Path | None) -> Iterator[Part]:
     for file in files:
         if str(file) in bad.left_out:
             continue
         try:
             if state is not None:
                 known.check(file, state)
-            yield from parts_of(file)
+            yield from parts_of(file, columns)
         except InputError as problem:
             bad.leave_out(str(file), problem)
 
@@ -114,7 +118,7 @@ def _in_threads(
     def count(rows: int) -> None:
         far.rows += rows
         if stop.is_set():
-            raise InputError("stopped")
+            raise _Leave
 
     def work(part: Part) -> Tally | None:
         on_grid = known.tally is not None and known.tally.cells.on_grid

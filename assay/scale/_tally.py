@@ -66,10 +66,6 @@ class Tally:
         cells = (self.cells + other.cells).fitting(self.is_probability)
         return Tally(cells, self.sums + other.sums, classes, positive, self.is_probability)
 
-    def with_more(self, cells: Cells, positive: Tally | None) -> Tally:
-        """The same with cells that were counted apart, and the tally of class 1."""
-        return replace(self, cells=(self.cells + cells).fitting(self.is_probability), of_positive=positive)
-
     def __len__(self) -> int:
         """How many rows it has counted."""
         return self.cells.n
