@@ -1,4 +1,4 @@
-"""How fast large files are tallied, as a share of what pyarrow takes to decode the same columns, and in how much memory.
+"""How fast large files are tallied, against what pyarrow takes to decode the same columns, and in how much memory.
 
     python benchmarks/scale.py [rows] [folder]
 

@@ -17,8 +17,8 @@ import assay.examples
 from assay import Outcomes, Predictions, audit, choose_threshold, evaluate, files, metrics
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay.scale import Tally, tally
 from assay._core.plain import Grid
+from assay.scale import Tally, tally
 from assay.scale._cells import DISTINCT
 from assay.scale._grid import lowest
 

@@ -144,9 +144,12 @@ def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> 
 
 def _exactness(found: Audit) -> str:
     """How far the numbers of a summary can be from those of the rows."""
-    off = {key: m.bound for key, m in found.measurements.items() if m.bound and METRICS[key].headline}
-    if not off:
+    shown = {key: m.bound for key, m in found.measurements.items() if METRICS[key].headline}
+    off = [f"{bound:.1g} ({key})" for key, bound in shown.items() if bound]
+    unknown = [key for key, bound in shown.items() if bound is None]
+    if not off and not unknown:
         return "every number is exact."
-    return "read on a grid of confidence (--exact sorts the rows); off by at most " + ", ".join(
-        f"{x:.1g} ({key})" for key, x in off.items()
-    )
+    parts = ["read on a grid of confidence" + ("; --exact sorts the rows" if off else "; the rows have been sorted")]
+    parts += [f"off by at most {', '.join(off)}"] if off else []
+    parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
+    return f"{'; '.join(parts)}; all others are exact."

@@ -39,10 +39,16 @@ class Bad:
             self.left_out.setdefault(part, []).append(str(problem))
 
 
-def chunks_of(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions | Outcomes]:
-    """The rows of a part, chunk by chunk."""
-    for start, table in _tables(part, columns):
-        yield from _good(table, columns, part, part.start + start, bad)
+def good_chunks(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions | Outcomes]:
+    """The rows that `tally_of` counts."""
+    if not bad.most:
+        yield from _chunks(part, columns, bad)
+        return
+    for one in part.each_group():
+        found: list[Predictions | Outcomes] = []
+        with suppress(_Damaged):
+            found = list(_chunks(one, columns, bad))
+        yield from found
 
 
 def tally_of(part: Part, columns: Columns, bad: Bad, *, on_grid: bool, count: Count) -> Tally | None:
@@ -72,7 +78,7 @@ def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count)
         with suppress(InputError):  # a bad row: it is found and named in the other way
             return _of_pairs(part, part.used, count)
     filling = Filling(on_grid=on_grid)
-    for chunk in chunks_of(part, columns, bad):
+    for chunk in _chunks(part, columns, bad):
         filling.add(chunk)
         count(len(chunk))
     return filling.tally() if filling.some else None
@@ -85,6 +91,11 @@ def _of_pairs(part: Part, used: Needed, count: Count) -> Tally:
         filling.add_pairs(confidence, correct, first)
         count(len(confidence))
     return filling.tally()
+
+
+def _chunks(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions | Outcomes]:
+    for start, table in _tables(part, columns):
+        yield from _good(table, columns, part, part.start + start, bad)
 
 
 def _tables(part: Part, columns: Columns) -> Iterator[tuple[int, Table]]:

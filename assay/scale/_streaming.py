@@ -14,7 +14,7 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay.files import Columns
 from assay.scale._parts import Part, parts_of, shards
-from assay.scale._reading import Bad, chunks_of, tally_of
+from assay.scale._reading import Bad, good_chunks, tally_of
 from assay.scale._sorting import sorted_order
 from assay.scale._state import State
 from assay.scale._tally import Tally
@@ -69,7 +69,8 @@ def tally_files(
     if known.tally is None:
         raise InputError(f"{source}: no rows")
     if exact and known.tally.cells.mixed.any():
-        chunks = (chunk for part in parts for chunk in chunks_of(part, columns, Bad(skip_bad)))
+        again = Bad(skip_bad)
+        chunks = (chunk for part in parts for chunk in good_chunks(part, columns, again))
         return replace(known.tally, order=sorted_order(known.tally.cells, chunks))
     return known.tally
 
@@ -94,6 +95,7 @@ def _fill(
     far.rows = far.of - sum(part.rows for part in todo)
     saved = time.monotonic()
     try:
+        watch(far)
         for part, found in _in_threads(todo, columns, bad, known, far):
             if part is not None:
                 known.add(part, found, bad.left_out)
