@@ -11,11 +11,12 @@ import numpy as np
 
 from assay._core.arrays import InputError, Labels, Tags
 from assay._core.showing import Library, data_frame, html_table
-from assay.metrics import COMPARED, Metric, Tables
+from assay.metrics import COMPARED, METRICS, Metric, Summary, Tables, is_summary
 from assay.metrics.inference import Change, Estimate, Interval, Withheld, holm, of_runs
 from assay.predictions import Outcomes, Predictions
 
 Either = Predictions | Outcomes
+Read = Either | Summary
 POSITIVE = "calibration of class 1"  # of two; the top label cannot answer for it
 # The metric that decides an axis, and the sign of a change for the better.
 AXES = {
@@ -25,6 +26,7 @@ AXES = {
     "refinement": ("auroc", 1),
 }
 IN_POINTS = ("accuracy", "refinement")  # axes whose metric is a share, which one margin can be for
+NEEDS_ROWS = "a paired test needs the rows, not their summary"
 LEVEL = 0.05  # chance of calling two equal models different on any axis
 
 
@@ -115,8 +117,8 @@ class Comparison:
 
 
 def compare(
-    a: Either | Sequence[Either],
-    b: Either | Sequence[Either],
+    a: Read | Sequence[Either],
+    b: Read | Sequence[Either],
     *,
     margin: float | Mapping[str, float] | None = None,
     names: tuple[str, str] = ("the first", "the second"),
@@ -131,7 +133,8 @@ def compare(
 
     `margin` asks whether the two are equivalent: within it on accuracy and refinement (.005 is half a point), or on
     each axis that it names. Lists of predictions are several runs of two methods: a difference must then exceed what
-    training another time would change.
+    training another time would change. Summaries (`assay.scale.Tally`) do not tell which answers of the two models
+    belong together: their metrics stand side by side, and no verdict is given.
 
     >>> import assay.examples
     >>> print(compare(assay.examples.load(), assay.examples.load()))
@@ -139,6 +142,8 @@ def compare(
     >>> print(compare(assay.examples.load(), assay.examples.load(), margin=0.01))
     accuracy equivalent, calibration none shown, refinement equivalent
     """
+    if is_summary(a) or is_summary(b):
+        return _of_summaries(a, b)
     first, second = ([x] if isinstance(x, Predictions | Outcomes) else list(x) for x in (a, b))
     if len(first) != len(second) or not first:
         raise InputError(f"both methods need the same number of runs, got {len(first)} and {len(second)}")
@@ -151,6 +156,20 @@ def compare(
     verdicts, shown = _verdicts(differences, _margins(margin))
     by_ids = pairs[0][0].ids is not None
     return Comparison(x.ranking.n, differences | shown, verdicts, by_ids, tables=(x, y), runs=len(pairs))
+
+
+def _of_summaries(a: object, b: object) -> Comparison:
+    """Metrics side by side: a paired test needs the rows."""
+    if not (is_summary(a) and is_summary(b)):
+        raise InputError("a summary can be compared with another summary only; give the rows of both, or of neither")
+    x, y = Tables(a), Tables(b)
+    if x.ranking.n != y.ranking.n:
+        raise InputError(f"not the same samples: {x.ranking.n} rows against {y.ranking.n}")
+    there = [metric for metric in COMPARED.values() if metric.key in METRICS and metric.needs(x) and metric.needs(y)]
+    found = {m.key: Difference(x.once(m.of), y.once(m.of), note=NEEDS_ROWS) for m in there}
+    axes = [axis for axis in AXES if axis != POSITIVE or x.n_classes == 2]
+    verdicts = tuple(Verdict(axis, AXES[axis][0], "cannot tell", nan, NEEDS_ROWS) for axis in axes)
+    return Comparison(x.ranking.n, found, verdicts, by_ids=False, tables=(x, y))
 
 
 def _same_samples(pairs: list[tuple[Either, Either]], names: tuple[str, str]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import assay.examples
@@ -23,6 +23,7 @@ from assay.scale._cells import DISTINCT
 from assay.scale._grid import lowest
 
 BOUNDED = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc", "fpr95", "risk_at_80", "risk_at_95")
+AREAS = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc")
 confidences = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 - 1e-15, 1e-300, 0.2, 3 / 15, 14 / 15, np.nextafter(1.0, 0)])
 )
@@ -112,8 +113,38 @@ def test_many_rows_on_the_grid():
         assert found[key] == pytest.approx(exact[key], rel=1e-12)
     for key in BOUNDED:
         assert abs(found[key] - exact[key]) <= bounds[key]
-    assert abs(found["auroc"] - exact["auroc"]) < 1e-5
-    assert found | {"fpr95": exact["fpr95"]} == pytest.approx(exact, abs=1e-3)
+    for key in AREAS:
+        assert found[key] == pytest.approx(exact[key], abs=1e-6)
+    assert found["risk_at_95"] == pytest.approx(exact["risk_at_95"], abs=1e-5)
+    assert found["fpr95"] == pytest.approx(exact["fpr95"], abs=1e-3)
+    assert found == pytest.approx(exact, abs=1e-3)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 30), st.integers(0, 5))
+def test_a_cell_is_expected_to_be_what_its_orders_are_on_average(hits, misses, above, below):
+    """Average precision and FPR95 of cells, against the mean over all orders in one of them, by hand."""
+    assume(hits + misses > 1)
+    around = [(0.99, True)] * above + [(0.2, False)] * below + [(0.98, False), (0.1, True)]
+    places = 0.5 + 1e-6 * np.arange(hits + misses)  # in one cell
+    found: dict[str, list[float]] = {}
+    for right in combinations(range(hits + misses), hits):
+        inside = [(c, i in right) for i, c in enumerate(places)]
+        for key, value in evaluate(outcomes_of(around + inside), [*AREAS, "fpr95"]).items():
+            found.setdefault(key, []).append(value)
+        tally = on_the_grid(outcomes_of(around + inside))
+    ours = evaluate(tally, [*AREAS, "fpr95"])
+    assert ours == pytest.approx({key: np.mean(values) for key, values in found.items()}, abs=1e-12)
+
+
+def test_cells_of_one_confidence_are_ties():
+    rng = np.random.default_rng(0)
+    confidence = np.repeat(1 - np.geomspace(1e-12, 0.4, 1_500), 40)  # each in a cell of its own
+    o = Outcomes.from_scores(confidence, rng.random(len(confidence)) < confidence)
+    tally = on_the_grid(o)
+    assert not tally.cells.mixed.any()
+    assert set(tally.bounds().values()) == {0.0}
+    assert evaluate(tally, BOUNDED) == pytest.approx(evaluate(o, BOUNDED), rel=1e-12)
 
 
 def test_an_audit_of_a_tally_has_the_same_bars_and_says_how_exact_it_is():
@@ -146,6 +177,30 @@ def test_real_networks_are_within_a_millionth():
     for file in Path(os.environ["ASSAY_DATA"], "predictions").glob("*.npz"):
         p = files.read(file)
         assert evaluate(Tally.of(p)) == pytest.approx(evaluate(p), abs=1e-6, rel=0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif("ASSAY_DATA" not in os.environ, reason="needs the real networks of ASSAY_DATA")
+@pytest.mark.parametrize(
+    "name", ["cifar10_resnet20_clean", "cifar10_resnet20_gaussian_noise_3", "cifar10_resnet56_jpeg_5"]
+)
+def test_millions_of_rows_of_a_real_network_are_within_a_millionth_on_the_grid(name):
+    """Rows are drawn from the network's logits, each a little warmer or cooler, so that confidences differ."""
+    p, rng, n = (
+        files.read(Path(os.environ["ASSAY_DATA"], "predictions", f"{name}.npz")),
+        np.random.default_rng(0),
+        2**21,
+    )
+    assert isinstance(p, Predictions)
+    rows, warmth = rng.integers(len(p), size=n), 1 + 0.1 * rng.standard_normal((n, 1), dtype=np.float32)
+    o = Predictions.from_logits(p.values[rows] * warmth, p.labels[rows]).outcomes()
+    tally, exact = Tally.of(o), evaluate(o, BOUNDED)
+    assert tally.cells.on_grid
+    found, bounds = evaluate(tally, BOUNDED), tally.bounds()
+    for key in BOUNDED:
+        assert abs(found[key] - exact[key]) <= bounds[key], key
+    for key in AREAS:
+        assert found[key] == pytest.approx(exact[key], abs=1e-6), key
 
 
 def test_a_tally_is_small():

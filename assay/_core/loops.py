@@ -62,7 +62,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
     c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
-    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, n, n, x, p), n
+    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, x, p), n
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -342,8 +342,8 @@ def _add_to_cells(confidence: Floats, correct: Array, first: int, cells: Array) 
     if cells.shape != (Grid.CELLS,) or cells.dtype != Grid.ROW or not cells.flags.c_contiguous:
         raise InputError(f"cells of a grid are needed, got {list(cells.shape)} of {cells.dtype}")
     n, c = len(confidence), np.ascontiguousarray(confidence)
-    into = Grid.LOWEST - 2, Grid.RAW - 1, Grid.BINS, cells.ctypes.data
-    row = _c.assay_tally(_checked(c, np.float64, n).ctypes.data, correct.ctypes.data, first, n, *into)
+    addresses = _checked(c, np.float64, n).ctypes.data, correct.ctypes.data
+    row = _c.assay_tally(*addresses, first, n, Grid.BINS, cells.ctypes.data)
     if row != n:
         raise InputError(f"row {row}: confidence {c[row]} is outside [0, 1]")
 

@@ -50,11 +50,14 @@ class ClassSums:
 
 
 class Grid:
-    """Cells of confidence: of odds c / (1 - c), 2^7 in each octave, split again where an edge of a bin lies in one."""
+    """Cells of confidence: of odds c / (1 - c), each octave in equal steps, split again where an edge of a bin lies in.
 
-    SHIFT = 45  # bits of the odds that are left out: exponent and seven bits remain
-    LOWEST = (1023 - 20) << 7  # odds of 2^-20
-    RAW = 3 + 73 * 128  # 0, less than 2^-20, octaves -20 to 52 (odds of the last double below 1), and 1
+    There are 256 steps in the octaves where confidences mostly are, up to 1 - c = 4e-9, and 32 further out.
+    """
+
+    # First octave, octaves, and bits of the odds that are left out: exponent and eight or five bits remain.
+    BANDS = ((-20, 12, 47), (-8, 36, 44), (28, 25, 47))
+    RAW = 3 + 12 * 32 + 36 * 256 + 25 * 32  # 0, less than 2^-20, the bands (to the last double below 1), and 1
     BINS = 15  # of equal width
     CELLS = RAW + BINS - 1
     EMPTY, MIXED = np.uint64(2**64 - 1), np.uint64(2**64 - 2)  # instead of the bits of a cell's only confidence
@@ -65,8 +68,11 @@ class Grid:
     def raw(confidence: Floats) -> Labels:
         """The cell before it is split."""
         with np.errstate(divide="ignore"):
-            odds = confidence / (1 - confidence)
-        raw = ((odds.view(np.int64) >> Grid.SHIFT) - Grid.LOWEST + 2).clip(1, Grid.RAW - 1)
+            odds = (confidence / (1 - confidence)).view(np.int64)
+        raw = 1 + (odds >= (1023 - 20) << 52).astype(np.int64)
+        for first, octaves, shift in Grid.BANDS:
+            steps = 1 << (52 - shift)
+            raw += ((odds >> shift) - (1023 + first) * steps).clip(0, octaves * steps)
         return np.where(confidence == 0, 0, raw)
 
     @staticmethod

@@ -9,13 +9,22 @@ typedef struct {
 #define EMPTY UINT64_MAX /* no number of [0, 1] has these bits */
 #define MIXED (UINT64_MAX - 1)
 
-/* Adds n samples to cells, of which `last` is that of 1 before `bins` bins of equal width split the cells that their
- * edges are in: a confidence above j edges is j cells further. Whether answers are correct is a byte each, or if `bit` is
+/* Steps of the odds, given by their bits, in so many octaves from `first` on; none below, all above. */
+#define STEPS(into, odds, first, octaves, shift)                                                                       \
+    do {                                                                                                               \
+        const int64_t each = 1 << (52 - (shift)), most = (octaves)*each;                                               \
+        Longs steps = ((odds) >> (shift)) - (1023 + (first)) * each;                                                   \
+        steps &= steps > 0;                                                                                            \
+        (into) += (steps & (steps < most)) | (most & ~(steps < most));                                                 \
+    } while (0)
+
+/* Adds n samples to cells. Bins of equal width, so many, split the cells that their edges are in: a confidence above j
+ * edges is j cells further. Whether answers are correct is a byte each, or if `bit` is
  * not negative a bit each, of which the first is that one. Returns the first row whose confidence is not in [0, 1], or n;
  * the rows before its block of 128 are counted then.
  */
-WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n, int64_t lowest,
-                         int64_t last, double bins, Cell *cells)
+WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n, double bins,
+                         Cell *cells)
 {
     const double magic = 6755399441055744.0; /* 1.5 2^52: rounds to an integer */
     double c[BLOCK] = {0};
@@ -28,7 +37,7 @@ WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64
         Longs good = ~(Longs){0};
         for (int64_t i = 0; i < rows; i += 4) {
             Doubles x;
-            Longs edges, origin, cell;
+            Longs edges, origin, bits, cell;
             memcpy(&x, c + i, sizeof x);
             const Doubles odds = x / (DOUBLES(1.0) - x), scaled = x * bins, shifted = scaled + magic;
             const Doubles nearest = shifted - magic, off = scaled - nearest;
@@ -38,10 +47,11 @@ WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64
                 above = x > nearest / bins;
             memcpy(&edges, &shifted, sizeof edges);
             memcpy(&origin, &(Doubles){magic, magic, magic, magic}, sizeof origin);
-            memcpy(&cell, &odds, sizeof cell);
-            cell = (cell >> 45) - lowest;
-            cell = (cell & (cell > 1)) | (1 & ~(cell > 1));
-            cell = (cell & (cell < last)) | (last & ~(cell < last));
+            memcpy(&bits, &odds, sizeof bits);
+            cell = 1 - (bits >= (1023L - 20) << 52);
+            STEPS(cell, bits, -20, 12, 47);
+            STEPS(cell, bits, -8, 36, 44);
+            STEPS(cell, bits, 28, 25, 47);
             cell += edges - origin - 1 - above; /* a mask is -1 where it holds */
             cell &= x > DOUBLES(0.0);
             good &= (x >= DOUBLES(0.0)) & (x <= DOUBLES(1.0));

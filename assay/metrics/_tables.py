@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -66,6 +66,11 @@ class Summary(Protocol):
 
     def bounds(self) -> dict[str, float]:
         """By metric, how far it can be from its value on the rows; metrics that are absent have no bound."""
+
+
+def is_summary(x: object) -> TypeGuard[Summary]:
+    """Whether something is a summary; only these have bounds."""
+    return hasattr(x, "bounds")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 """The grid of a tally: cells of confidence, equal within a factor of two in log-odds, the same for every tally.
 
-An octave of the odds c / (1 - c) has 128 cells, so a cell is between .004 and .008 wide in log-odds, however near the
-confidence is to 1. Confidences of exactly 0 and exactly 1 have cells of their own, and cells end at the edges of the 15
-equal-width bins, so the bins of ECE are sums of cells.
+An octave of the odds c / (1 - c) has 256 cells, so a cell is between .002 and .004 wide in log-odds (eight times as
+much where the odds are below 2^-8 or above 2^28). Confidences of exactly 0 and exactly 1 have cells of their own, and
+cells end at the edges of the 15 equal-width bins, so the bins of ECE are sums of cells.
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ BIN = Grid.cell(EDGES).searchsorted(np.arange(Grid.CELLS))
 @cache
 def lowest() -> Floats:
     """The lowest confidence of each cell."""
-    exponent, step = np.divmod(np.arange(Grid.RAW - 3), 128)
-    odds = np.ldexp(1 + step / 128, exponent - 20)
+    odds = np.concatenate([_steps(*band) for band in Grid.BANDS])
     least = np.concatenate([[0.0, np.nextafter(0.0, 1)], odds / (1 + odds), [1.0]])
     for _ in range(4):  # the division rounds: by an ulp or two
         least = np.where(Grid.raw(least) < np.arange(Grid.RAW), np.nextafter(least, 1), least)
         below = np.nextafter(least, 0)
         least = np.where(Grid.raw(below) >= np.arange(Grid.RAW), below, least)
     return np.insert(least, Grid.raw(EDGES) + 1, np.nextafter(EDGES, 1))
+
+
+def _steps(first: int, octaves: int, shift: int) -> Floats:
+    """The odds at which the cells of a band begin."""
+    steps = 1 << (52 - shift)
+    octave, step = np.divmod(np.arange(octaves * steps), steps)
+    return np.ldexp(1 + step / steps, first + octave)
