@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import assay.examples
-from assay import Outcomes, Predictions, audit, choose_threshold, evaluate, files, metrics
+from assay import Outcomes, Predictions, audit, choose_threshold, compare, evaluate, files, metrics
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.plain import Grid
@@ -139,7 +139,7 @@ def test_a_cell_is_expected_to_be_what_its_orders_are_on_average(hits, misses, a
 
 def test_cells_of_one_confidence_are_ties():
     rng = np.random.default_rng(0)
-    confidence = np.repeat(1 - np.geomspace(1e-12, 0.4, 1_500), 40)  # each in a cell of its own
+    confidence = np.repeat(1 - np.geomspace(1e-7, 0.4, 1_500), 40)  # each in a cell of its own
     o = Outcomes.from_scores(confidence, rng.random(len(confidence)) < confidence)
     tally = on_the_grid(o)
     assert not tally.cells.mixed.any()
@@ -342,3 +342,43 @@ def test_the_command_audits_a_folder_and_a_pattern_as_one_model(tmp_path, capsys
         found = json.loads((tmp_path / "found.json").read_text())
         [content] = found.values() if "measurements" not in found else [found]
         assert content["n"] == 900
+
+
+def test_groups_are_tallied_and_tested_as_their_rows_are(tmp_path):
+    p = many(n=9_000)[200:]
+    group = np.random.default_rng(1).integers(0, 3, len(p))
+    warm = replace(p, group=np.array(["a", "b", "c"])[group], values=p.values * np.where(group == 2, 3, 1)[:, None])
+    parts = [Tally.of(warm[rows]) for rows in np.array_split(np.arange(len(p)), 3)]
+    whole = Tally.from_bytes((parts[0] + parts[1] + parts[2]).to_bytes())
+    ours, rows = audit(whole, draws=100), audit(warm, draws=100)
+    assert ours.groups.keys() == rows.groups.keys()
+    for name in rows.groups:
+        assert ours.groups[name].to_dict() == pytest.approx(rows.groups[name].to_dict(), rel=1e-9)
+    there = {(f.group, f.metric): f for f in rows.findings if f.metric != "calibration_part"}
+    found = {(f.group, f.metric): f for f in ours.findings}
+    assert ("c", "over_confidence") in there
+    assert found.keys() == there.keys()
+    for key, finding in found.items():
+        assert (finding.value, finding.rest) == pytest.approx((there[key].value, there[key].rest), abs=1e-9)
+    assert not ours.by_label
+
+
+def test_groups_that_are_the_label_are_known_as_such():
+    p = many(n=3_000)
+    a, b = (Tally.of(replace(p, group=p.labels)[rows]) for rows in (slice(0, 10), slice(10, None)))
+    assert (a + b).by_label
+    assert audit(Tally.from_bytes((a + b).to_bytes()), draws=100).by_label
+    other = Tally.of(replace(p, group=(p.labels + 1) % 4))
+    assert not (a + other).by_label
+
+
+def test_summaries_stand_side_by_side():
+    a, b = Tally.of(many()), Tally.of(many(seed=1))
+    found = compare(a, b)
+    assert found["ece"].value == pytest.approx(evaluate(b)["ece"] - evaluate(a)["ece"])
+    assert {verdict.word for verdict in found.verdicts} == {"cannot tell"}
+    assert "needs the rows" in found["auroc"].note
+    with pytest.raises(InputError, match="with another summary only"):
+        compare(a, many())
+    with pytest.raises(InputError, match="60000 rows against 50"):
+        compare(a, Tally.of(many(n=50)))

@@ -135,7 +135,7 @@ class Counting:
 
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
-    needed = {"--group": columns.group, "--weight": columns.weight, "--html": html}
+    needed = {"--weight": columns.weight, "--html": html}
     needed |= {"--unanswered": columns.unanswered, "--confidence-from": columns.confidence_from}
     for flag, given in needed.items():
         if given is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from assay._core import loops
-from assay._core.arrays import Array, Floats, InputError, Mask
+from assay._core.arrays import Array, Floats, InputError, Mask, Tags
 from assay._core.plain import Grid
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
@@ -33,6 +33,7 @@ class Filling:
         self._room = 0
         self._rest: Tally | None = None  # everything but the cells
         self._positive: Filling | None = None
+        self._groups: dict[str, Filling] = {}
 
     @property
     def some(self) -> bool:
@@ -45,12 +46,21 @@ class Filling:
             raise InputError("a tally counts every row alike; weighted rows must be evaluated in memory")
         t = Tables(rows)
         o = t.outcomes
-        rest = Tally(NONE, _sums(o), t.class_bins if t.n_classes else None, None, o.is_probability)
+        classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
+        rest = Tally(NONE, _sums(o), classes, None, o.is_probability, label_groups=labels)
         self._rest = rest if self._rest is None else self._rest + rest
         self._count(o.confidence, o.correct, o.is_probability)
         if t.n_classes == 2:
             self._positive = self._positive or Filling(on_grid=self._on_grid)
-            self._positive.add(t.positive.outcomes)
+            self._positive.add(replace(t.positive.outcomes, group=None))
+        if rows.group is not None:
+            self._add_groups(rows, rows.group)
+
+    def _add_groups(self, rows: Predictions | Outcomes, group: Tags) -> None:
+        names, member = np.unique(group, return_inverse=True)
+        for i, name in enumerate(map(str, names.tolist())):
+            filling = self._groups.setdefault(name, Filling(on_grid=False))
+            filling.add(replace(rows[member == i], group=None))
 
     def add_pairs(self, confidence: Floats, correct: Array, first: int) -> None:
         """Count confidences that nobody has checked, and bits that say which answers are right; on the grid.
@@ -66,7 +76,8 @@ class Filling:
             raise InputError("no rows")
         counted = NONE if self._grid is None else Cells.of_grid(self._grid)
         cells = (self._cells + counted).fitting(self._rest.is_probability)
-        return replace(self._rest, cells=cells, of_positive=self._positive and self._positive.tally())
+        groups = {name: filling.tally() for name, filling in self._groups.items()}
+        return replace(self._rest, cells=cells, of_positive=self._positive and self._positive.tally(), groups=groups)
 
     def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
         self._on_grid = self._on_grid or self._cells.on_grid or _many(confidence)
@@ -82,6 +93,15 @@ class Filling:
             self._grid, self._room = Grid.empty(), ROOM
         self._room -= rows
         return self._grid
+
+
+def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:
+    """Which labels occur in which groups."""
+    if rows.group is None or isinstance(rows, Outcomes):
+        return frozenset()
+    names, member = np.unique(rows.group, return_inverse=True)
+    label, name = np.divmod(np.unique(rows.labels * len(names) + member), len(names))
+    return frozenset(zip(label.tolist(), map(str, names[name].tolist()), strict=True))
 
 
 def _sums(o: Outcomes) -> Floats:

@@ -48,6 +48,12 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
         found |= {f"classes_{name}": getattr(bins, name) for name in _CLASS_COLUMNS}
     if tally.of_positive is not None:
         found |= _arrays(tally.of_positive, "positive_")
+    if tally.groups:
+        labels = sorted(tally.label_groups)
+        found["groups"], found["labels"] = np.array(list(tally.groups)), np.array([label for label, _ in labels], int)
+        found["label_groups"] = np.array([name for _, name in labels], str)
+        for i, group in enumerate(tally.groups.values()):
+            found |= _arrays(group, f"group_{i}_")
     return {f"{prefix}{name}": array for name, array in found.items()}
 
 
@@ -62,4 +68,8 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     if table.ndim != 2 or table.shape[1] != 3 or sums.shape != (3, 2, 2) or (on_grid and len(table) != Grid.CELLS):
         raise ValueError(f"cells of shape {list(table.shape)}")
     mixed = np.unpackbits(stored[f"{prefix}mixed"], count=len(table)).astype(bool)
-    return Tally(Cells(table, mixed, on_grid), sums, bins, positive, is_probability)
+    names = stored[f"{prefix}groups"].tolist() if f"{prefix}groups" in stored else []
+    groups = {name: _tally(stored, f"{prefix}group_{i}_") for i, name in enumerate(names)}
+    pairs = [stored[f"{prefix}{name}"].tolist() for name in ("labels", "label_groups")] if groups else [[], []]
+    labels = frozenset(zip(*pairs, strict=True))
+    return Tally(Cells(table, mixed, on_grid), sums, bins, positive, is_probability, groups, labels)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from importlib import import_module
 from math import isfinite, nan
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,8 @@ class Tally:
     class_bins: ClassBins | None = None
     of_positive: Tally | None = None  # of two classes, the tally of the probability of class 1
     is_probability: bool = True
+    groups: dict[str, Tally] = field(default_factory=dict)  # of the rows of each group, where they have groups
+    label_groups: frozenset[tuple[int, str]] = frozenset()  # which labels occur in which groups
     order: Order | None = None  # of all rows, where they have been sorted; a sum of tallies has none
 
     @staticmethod
@@ -64,7 +67,11 @@ class Tally:
         if self.of_positive is not None and other.of_positive is not None:
             positive = self.of_positive + other.of_positive
         cells = (self.cells + other.cells).fitting(self.is_probability)
-        return Tally(cells, self.sums + other.sums, classes, positive, self.is_probability)
+        groups = self.groups | {
+            name: self.groups[name] + group if name in self.groups else group for name, group in other.groups.items()
+        }
+        labels = self.label_groups | other.label_groups
+        return Tally(cells, self.sums + other.sums, classes, positive, self.is_probability, groups, labels)
 
     def __len__(self) -> int:
         """How many rows it has counted."""
@@ -72,6 +79,15 @@ class Tally:
 
     def __repr__(self) -> str:
         return f"Tally(n={len(self)}, errors={self.cells.n_wrong}, {'grid' if self.cells.on_grid else 'exact'})"
+
+    @property
+    def by_label(self) -> bool:
+        """Whether the groups are chosen by the true label: each label is in one of several groups."""
+        return len(self.groups) > 1 and 0 < len(self.label_groups) == len({label for label, _ in self.label_groups})
+
+    def without(self, group: str) -> Tally:
+        """The tally of all other groups."""
+        return reduce(add, (tally for name, tally in self.groups.items() if name != group))
 
     @property
     def n_classes(self) -> int:
