@@ -17,7 +17,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from assay import Outcomes, evaluate
+from assay import Outcomes, Predictions, calibrators, evaluate, files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay.files import Columns
@@ -290,3 +290,73 @@ def test_the_command_lists_what_it_left_out_and_keeps_its_state(folder, tmp_path
         assert "row 4321" in said.err
         assert "45,998 samples" in said.out
         assert "(auroc)" not in said.out
+
+
+def with_classes(tmp_path: Path, name: str, seed: int, n: int = 6_000) -> tuple[Path, Predictions]:
+    """A folder of two files of logits, with ids, and its rows."""
+    rng = np.random.default_rng(seed)
+    labels, logits = rng.integers(0, 5, n), 2 * rng.standard_normal((n, 5), dtype=np.float32)
+    logits[np.arange(n), labels] += 2
+    p = Predictions.from_logits(2 * logits, labels, ids=np.arange(n))
+    (tmp_path / name).mkdir()
+    for i in (0, 1):
+        files.write(p[i * n // 2 : (i + 1) * n // 2], tmp_path / name / f"{i}.parquet")
+    return tmp_path / name, p
+
+
+def test_a_temperature_in_passes_is_that_of_all_rows(tmp_path):
+    _, p = with_classes(tmp_path, "rows", 0)
+    passes = 0
+
+    def chunks():
+        nonlocal passes
+        passes += 1
+        return (p[start : start + 700] for start in range(0, len(p), 700))
+
+    found = calibrators.streamed_temperature(chunks)
+    assert found.t == pytest.approx(calibrators.temperature(p).t, rel=1e-6)
+    assert found.fit.after == pytest.approx(calibrators.temperature(p).fit.after, rel=1e-9)
+    assert found.fit.n == len(p)
+    assert passes <= 5  # the start, at most three, and the loss before
+
+
+def test_top_label_maps_from_a_tally_are_those_of_its_rows():
+    o = outcomes(8_000)
+    counted = Tally.of(o)
+    assert not counted.cells.on_grid
+    x = np.linspace(0.5, 1, 300)
+    for ours, theirs in (
+        (calibrators.summary_isotonic(counted), calibrators.isotonic(o)),
+        (calibrators.summary_histogram(counted), calibrators.histogram(o)),
+    ):
+        np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-12)
+        assert (ours.fit.before, ours.fit.after) == pytest.approx((theirs.fit.before, theirs.fit.after), rel=1e-12)
+
+
+def test_a_map_is_applied_file_by_file(tmp_path):
+    source, p = with_classes(tmp_path, "rows", 0)
+    warm = calibrators.temperature(p)
+    assert calibrators.apply_to_files(warm, source, tmp_path / "warm") == len(p)
+    found = [files.read(tmp_path / "warm" / f"{i}.parquet") for i in (0, 1)]
+    whole = maps.apply(warm, p)
+    np.testing.assert_array_equal((found[0] + found[1]).values, whole.values)
+    np.testing.assert_array_equal((found[0] + found[1]).ids, whole.ids)
+    assert found[0].map_digest == whole.map_digest
+    with pytest.raises(InputError, match="applied to these predictions before"):
+        calibrators.apply_to_files(warm, tmp_path / "warm", tmp_path / "again")
+    with pytest.raises(InputError, match="give a folder of its own"):
+        calibrators.apply_to_files(warm, source, source)
+
+
+def test_the_command_calibrates_folders(tmp_path, capsys):
+    from assay.cli import app
+
+    held_out, test = with_classes(tmp_path, "held_out", 0)[0], with_classes(tmp_path, "test", 1)[0]
+    words = [str(held_out), "--apply", str(test), "--out", str(tmp_path / "out"), "--save", str(tmp_path / "map.json")]
+    app(["calibrate", *words], result_action="return_value")
+    assert "6,000 rows, of the test set" in capsys.readouterr().out
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["0.parquet", "1.parquet"]
+    with pytest.raises(InputError, match="share a file"):
+        app(["calibrate", str(held_out), "--apply", str(held_out)], result_action="return_value", exit_on_error=False)
+    with pytest.raises(InputError, match="vector needs a single file"):
+        app(["calibrate", str(held_out), "--method", "vector"], result_action="return_value", exit_on_error=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ from assay._core.writing import replacing
 from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
-from assay.files._formats import READERS, WRITERS, LazyTable, bits_of, parquet_batches
+from assay.files._formats import READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
@@ -321,6 +321,32 @@ def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
         raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(WRITERS)}")
     with replacing(path) as stream:
         save(_table(predictions), stream)
+
+
+def write_chunks(chunks: Iterable[Predictions | Outcomes], file: str | Path) -> int:
+    """Write chunks of rows to one Parquet file as they come, and say how many rows there were.
+
+    The file appears whole or not at all.
+    """
+    path = Path(file)
+    if path.suffix != ".parquet":
+        raise InputError(f"{path}: rows are written as they come to .parquet files only")
+    with replacing(path) as stream:
+        return write_parquet_chunks((_table(chunk) for chunk in chunks), stream)
+
+
+def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15) -> Iterator[Predictions | Outcomes]:
+    """All predictions of a Parquet file in chunks of at most so many rows, with their ids and the map applied before.
+
+    Other files are one chunk. That no id occurs twice is checked in each chunk alone.
+    """
+    if Path(file).suffix != ".parquet":
+        yield read(file, columns)
+        return
+    with _reasons(file):
+        for batch in parquet_batches(file, None, rows):
+            table = from_arrow(batch)
+            yield replace(_assemble(table, columns), map_digest=_map_digest(table))
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:

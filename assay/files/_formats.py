@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import sha256
@@ -203,6 +203,29 @@ def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     options = {"use_dictionary": dictionary, "use_byte_stream_split": vectors, "write_page_checksum": True}
     described = written.replace_schema_metadata({LAYOUT: _layout(written.schema, written.num_rows)})
     pq.write_table(described, stream, compression="zstd", **options)
+
+
+def write_parquet_chunks(tables: Iterable[Mapping[str, Array]], stream: IO[bytes]) -> int:
+    """Tables of the same columns as one file, a row group each; how many rows there were."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, writer = 0, None
+    try:
+        for table in tables:
+            written = pa.table({name: _arrow_column(pa, array) for name, array in table.items()})
+            if writer is None:
+                options = {"compression": "zstd", "use_dictionary": False, "write_page_checksum": True}
+                vectors = [f"{name}.list.element" for name, array in table.items() if array.ndim == 2]
+                writer = pq.ParquetWriter(stream, written.schema, use_byte_stream_split=vectors, **options)
+            writer.write_table(written)
+            rows += written.num_rows
+        if writer is not None:
+            writer.add_key_value_metadata({LAYOUT: _layout(writer.schema, rows)})
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
 
 
 def _arrow_column(pa: Any, array: Array) -> Any:
