@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -360,3 +361,48 @@ def test_the_command_calibrates_folders(tmp_path, capsys):
         app(["calibrate", str(held_out), "--apply", str(held_out)], result_action="return_value", exit_on_error=False)
     with pytest.raises(InputError, match="vector needs a single file"):
         app(["calibrate", str(held_out), "--method", "vector"], result_action="return_value", exit_on_error=False)
+
+
+def test_the_command_chooses_a_threshold_from_a_folder(folder, tmp_path, capsys):
+    from assay.cli import app
+
+    words = ["threshold", str(folder), "--risk", "0.3", "--json", str(tmp_path / "t.json")]
+    app(words, result_action="return_value")
+    found = json.loads((tmp_path / "t.json").read_text())
+    o = outcomes()
+    accepted = o.confidence >= found["value"]
+    assert found["accepted"] == accepted.sum()
+    with pytest.raises(InputError, match="--by needs the rows"):
+        app([*words, "--by", "group"], result_action="return_value", exit_on_error=False)
+
+
+DISTRIBUTED = """
+import sys
+import torch.distributed as distributed
+from assay import Outcomes
+from assay.nn.distributed import all_added
+from assay.scale import Tally
+rank, store, out = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+rows = Outcomes.from_scores([[0.9, 0.8, 0.7], [0.6]][rank], [[True, True, False], [True]][rank])
+all_added(Tally.of(rows)).save(f"{out}{rank}")
+"""
+
+
+@pytest.mark.long
+def test_processes_that_train_together_have_the_same_sum(tmp_path):
+    runs = [
+        subprocess.Popen([sys.executable, "-c", DISTRIBUTED, str(rank), str(tmp_path / "store"), str(tmp_path / "out")])
+        for rank in (0, 1)
+    ]
+    assert [run.wait(timeout=120) for run in runs] == [0, 0]
+    whole = Tally.of(Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [True, True, False, True]))
+    for rank in (0, 1):
+        assert same(Tally.load(tmp_path / f"out{rank}"), whole)
+
+
+def test_a_process_alone_has_its_own_sum():
+    from assay.nn.distributed import all_added
+
+    own = Tally.of(outcomes(100))
+    assert all_added(own) is own
