@@ -141,6 +141,9 @@ def test_new_files_are_added_to_a_state_and_changed_ones_refused(folder, tmp_pat
         tally_files(folder, state=tmp_path / "state")
     with pytest.raises(InputError, match="other columns"):
         tally_files(folder, Columns(confidence="confidence"), state=tmp_path / "state")
+    (folder / "new.parquet").unlink()
+    with pytest.raises(InputError, match=r"new\.parquet: has been counted and is not there any more"):
+        tally_files(folder, state=tmp_path / "state")
     (tmp_path / "state").write_bytes(b"nothing")
     with pytest.raises(InputError, match="is no state of an audit"):
         tally_files(folder, state=tmp_path / "state")

@@ -89,8 +89,9 @@ def _of_pairs(part: Part, used: Needed, count: Count) -> Tally:
     filling = Filling(on_grid=True)
     for confidence, correct, first in read_pairs(part.file, used, ROWS, part.groups):
         filling.add_pairs(confidence, correct, first)
-        count(len(confidence))
-    return filling.tally()
+    found = filling.tally()
+    count(len(found))
+    return found
 
 
 def _chunks(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions | Outcomes]:

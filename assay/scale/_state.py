@@ -67,11 +67,16 @@ class State:
         tally = Tally.from_bytes(stored) if stored else None
         return State(tally, set(kept["parts"]), kept["files"], kept["left_out"])
 
-    def check(self, file: Path | str, kept_in: Path) -> None:
-        """Note what a file is like, or refuse it if it is not as when it was read."""
-        name, now = str(file), _likeness(file)
-        if self.files.setdefault(name, now) != now:
-            raise InputError(f"{file}: has changed since it was read; delete {kept_in} to begin anew")
+    def check(self, files: list[Path | str], kept_in: Path) -> None:
+        """Note what the files are like, or refuse them if those that were counted are not there as they were."""
+        anew = f"delete {kept_in} to begin anew"
+        gone = {part.rpartition("#")[0] or part for part in self.parts} - set(map(str, files))
+        if gone:
+            raise InputError(f"{min(gone)}: has been counted and is not there any more; {anew}")
+        for file in files:
+            now = _likeness(file)
+            if self.files.setdefault(str(file), now) != now:
+                raise InputError(f"{file}: has changed since it was read; {anew}")
 
 
 def _likeness(file: Path | str) -> str:

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 
 from assay._core import loops
 from assay._core.arrays import InputError
@@ -63,8 +63,12 @@ def tally_files(
     """
     known = State() if state is None else State.load(state, columns)
     bad = Bad(skip_bad, {part: list(said) for part, said in known.left_out.items()})
-    parts = list(_parts(shards(source), columns, bad, known, state))
-    far = Progress(of=sum(part.rows for part in parts), left_out=bad.left_out)
+    files = shards(source)
+    if state is not None:
+        known.check(files, state)
+    parts = list(_parts(files, columns, bad))
+    far = Progress(of=sum(part.rows for part in parts) if all(part.rows for part in parts) else 0)
+    far.left_out = bad.left_out
     _fill(known, parts, columns, bad, far, watch, state)
     if known.tally is None:
         raise InputError(f"{source}: no rows")
@@ -75,13 +79,11 @@ def tally_files(
     return known.tally
 
 
-def _parts(files: list[Path | str], columns: Columns, bad: Bad, known: State, state: Path | None) -> Iterator[Part]:
+def _parts(files: list[Path | str], columns: Columns, bad: Bad) -> Iterator[Part]:
     for file in files:
         if str(file) in bad.left_out:
             continue
         try:
-            if state is not None:
-                known.check(file, state)
             yield from parts_of(file, columns)
         except InputError as problem:
             bad.leave_out(str(file), problem)
@@ -92,7 +94,7 @@ def _fill(
 ) -> None:
     """Count the parts that the state does not have, and keep it now and then."""
     todo = [part for part in parts if part.name not in known.parts]
-    far.rows = far.of - sum(part.rows for part in todo)
+    far.rows = len(known.tally or ())
     saved = time.monotonic()
     try:
         watch(far)
@@ -115,10 +117,11 @@ def _in_threads(
     todo: list[Part], columns: Columns, bad: Bad, known: State, far: Progress
 ) -> Iterator[tuple[Part | None, Tally | None]]:
     """The parts with their tallies as they are done; None several times a second, to look at the progress."""
-    stop = Event()
+    stop, lock = Event(), Lock()
 
     def count(rows: int) -> None:
-        far.rows += rows
+        with lock:
+            far.rows += rows
         if stop.is_set():
             raise _Leave
 
