@@ -18,7 +18,7 @@ from assay import Outcomes, Predictions, audit, choose_threshold, compare, evalu
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.plain import Grid
-from assay.scale import Tally, tally
+from assay.scale import Joint, Tally, tally
 from assay.scale._cells import DISTINCT
 from assay.scale._grid import lowest
 
@@ -382,3 +382,18 @@ def test_summaries_stand_side_by_side():
         compare(a, many())
     with pytest.raises(InputError, match="60000 rows against 50"):
         compare(a, Tally.of(many(n=50)))
+
+
+def test_means_of_summaries_are_compared_in_pairs_as_from_the_rows():
+    p, q = many(n=4_000)[100:], many(n=4_000, seed=1)[100:]
+    q = replace(p, values=p.values + q.values / 4)
+    parts = [Joint.of(p[rows], q[rows]) for rows in np.array_split(np.arange(len(p)), 3)]
+    rows, ours = compare(p, q), compare(Tally.of(p), Tally.of(q), joint=parts[0] + parts[1] + parts[2])
+    for key in ("nll", "brier", "accuracy"):
+        assert ours[key].p_value == pytest.approx(rows[key].p_value, rel=1e-6)
+        assert ours[key].estimate.error == pytest.approx(rows[key].estimate.error, rel=1e-9)
+    words = {verdict.axis: verdict.word for verdict in ours.verdicts}
+    assert words["accuracy"] != "cannot tell"
+    assert words["refinement"] == words["calibration"] == "cannot tell"
+    with pytest.raises(InputError, match="3900 rows against 2"):
+        compare(Tally.of(p), Tally.of(q), joint=Joint.of(p[:2], q[:2]))

@@ -2,12 +2,14 @@
 
 from assay.scale._engines import added, tallies_in_arrow, tally, tally_on_ray
 from assay.scale._filling import Filling
+from assay.scale._joint import Joint
 from assay.scale._parts import is_sharded, shards
 from assay.scale._streaming import Progress, Stopped, tally_files
 from assay.scale._tally import Tally
 
 __all__ = [
     "Filling",
+    "Joint",
     "Progress",
     "Stopped",
     "Tally",
