@@ -107,7 +107,8 @@ def _fill(
                 saved = time.monotonic()
     except KeyboardInterrupt:
         kept = f"; give --state {state} again to go on" if state else "; with --state FILE it could go on from here"
-        raise Stopped(f"stopped after {far}{kept}") from None
+        counted = replace(far, rows=len(known.tally or ()))  # without parts that were not finished
+        raise Stopped(f"stopped after {counted}{kept}") from None
     finally:
         if state is not None:
             known.save(state, columns)
