@@ -140,8 +140,14 @@ def _with_groups(found: Audit, summary: Summary, draws: int, seed: int) -> Audit
     tested = summary_tests(others, by_label=summary.by_label)
     groups = {name: _accuracy_only(group) for name, group in audits.items()} if summary.by_label else audits
     order = tested.worst_first or tuple(groups)
-    named = {"findings": tested.findings, "worst_first": order, "detectable": tested.detectable}
-    return replace(found, groups=groups, by_label=summary.by_label, **named)
+    return replace(
+        found,
+        groups=groups,
+        findings=tested.findings,
+        worst_first=order,
+        detectable=tested.detectable,
+        by_label=summary.by_label,
+    )
 
 
 def _accuracy_only(group: Audit) -> Audit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def compare(
     """
     if is_summary(a) or is_summary(b):
         return _of_summaries(a, b, joint, _margins(margin))
-    first, second = ([x] if isinstance(x, Predictions | Outcomes) else list(x) for x in (a, b))
+    first, second = _runs(a), _runs(b)
     if len(first) != len(second) or not first:
         raise InputError(f"both methods need the same number of runs, got {len(first)} and {len(second)}")
     pairs = [_matched(x, y, names) for x, y in zip(first, second, strict=True)]
@@ -161,6 +161,10 @@ def compare(
     verdicts, shown = _verdicts(differences, _margins(margin))
     by_ids = pairs[0][0].ids is not None
     return Comparison(x.ranking.n, differences | shown, verdicts, by_ids, tables=(x, y), runs=len(pairs))
+
+
+def _runs(given: Read | Sequence[Either]) -> list[Either]:
+    return [given] if isinstance(given, Predictions | Outcomes) else list(cast("Sequence[Either]", given))
 
 
 def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, float]) -> Comparison:
@@ -175,8 +179,8 @@ def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, 
     found = {m.key: Difference(x.once(m.of), y.once(m.of), note=NEEDS_ROWS) for m in there}
     for key, tested in _of_pairs(joint).items() if joint is not None else ():
         if key in found:
-            of = {"interval": tested.interval, "p_value": tested.p_value, "estimate": tested.estimate}
-            found[key] = replace(found[key], note="", **of)
+            interval, p_value, estimate = tested.interval, tested.p_value, tested.estimate
+            found[key] = replace(found[key], note="", interval=interval, p_value=p_value, estimate=estimate)
     verdicts, shown = _verdicts(found, margins)
     told = tuple(replace(v, note=NEEDS_ROWS) if v.word == "cannot tell" else v for v in verdicts)
     return Comparison(n, found | shown, told, by_ids=False, tables=(x, y))

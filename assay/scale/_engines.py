@@ -86,7 +86,8 @@ def added(tallies: Iterable[bytes | Tally]) -> Tally:
 
 
 def _counted(chunks: Iterable[Any], columns: Columns) -> Tally:
-    filling, done = Filling(), []
+    filling = Filling()
+    done: list[Tally] = []
     for chunk in chunks:
         if isinstance(chunk, Tally):
             done.append(chunk)

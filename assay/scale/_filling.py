@@ -67,7 +67,8 @@ class Filling:
 
         A confidence outside [0, 1] is an error, after which this tally is of no more use.
         """
-        self._rest = self._rest or Tally(NONE, UNKNOWN)
+        if self._rest is None:
+            self._rest = Tally(NONE, UNKNOWN)
         loops.add_bits_to_cells(confidence, correct, first, self._room_for(len(confidence)))
 
     def tally(self) -> Tally:
@@ -76,8 +77,9 @@ class Filling:
             raise InputError("no rows")
         counted = NONE if self._grid is None else Cells.of_grid(self._grid)
         cells = (self._cells + counted).fitting(self._rest.is_probability)
+        positive = None if self._positive is None else self._positive.tally()
         groups = {name: filling.tally() for name, filling in self._groups.items()}
-        return replace(self._rest, cells=cells, of_positive=self._positive and self._positive.tally(), groups=groups)
+        return replace(self._rest, cells=cells, of_positive=positive, groups=groups)
 
     def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
         self._on_grid = self._on_grid or self._cells.on_grid or _many(confidence)
