@@ -6,7 +6,7 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.
 CORE = predictions metrics laws vectors traps auditing comparing peers calibrators scores selective
 # Tests of the core that need no other package.
 LOWEST = files vectors traps metrics scores thresholds answers loops auditing comparing calibrators
-INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h
+INPUTS = pyproject.toml constraints.txt hatch_build.py assay/_core/loops.c assay/_core/rows.h assay/_core/tally.h
 
 .PHONY: demo test lint verify bench results prove docs pictures wheels clean
 
@@ -38,7 +38,7 @@ verify: .venv/installed-dev .venv-bench/installed .venv-lowest/installed
 
 # How fast, as ratios against the other libraries in the same run.
 bench: .venv-bench/installed
-	@missed=0; for bench in measure loops correct training data_path tree_lstm study; do \
+	@missed=0; for bench in measure loops scale correct training data_path tree_lstm study; do \
 		OMP_NUM_THREADS=1 .venv-bench/bin/python benchmarks/$$bench.py || missed=1; \
 	done; exit $$missed
 

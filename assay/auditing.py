@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from assay._core.showing import Library, data_frame, html_table
-from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests
+from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests, summary_tests
 from assay.metrics import METRICS, Metric, Ranking, Summary, Tables
 from assay.metrics.inference import Interval, Withheld, holm
 from assay.predictions import Outcomes, Predictions
@@ -111,9 +111,9 @@ def audit(predictions: Predictions | Outcomes | Summary, *, draws: int = 1000, s
     True
     """
     whole = Tables(predictions, draws=draws, seed=seed)
-    if not isinstance(predictions, Predictions | Outcomes):
-        return _audit(whole)
     found = _audit(whole)
+    if not isinstance(predictions, Predictions | Outcomes):
+        return _with_groups(found, predictions, draws, seed)
     if predictions.group is None:
         return found
     names, member = np.unique(predictions.group, return_inverse=True)
@@ -128,6 +128,25 @@ def audit(predictions: Predictions | Outcomes | Summary, *, draws: int = 1000, s
         worst_first=tested.worst_first,
         detectable=tested.detectable,
         by_label=by_label,
+    )
+
+
+def _with_groups(found: Audit, summary: Summary, draws: int, seed: int) -> Audit:
+    """The audit of a summary with those of its groups."""
+    if not summary.groups:
+        return found
+    audits = {name: _audit(Tables(group, draws=draws, seed=seed)) for name, group in summary.groups.items()}
+    others = {name: (group, summary.without(name)) for name, group in summary.groups.items()} if len(audits) > 1 else {}
+    tested = summary_tests(others, by_label=summary.by_label)
+    groups = {name: _accuracy_only(group) for name, group in audits.items()} if summary.by_label else audits
+    order = tested.worst_first or tuple(groups)
+    return replace(
+        found,
+        groups=groups,
+        findings=tested.findings,
+        worst_first=order,
+        detectable=tested.detectable,
+        by_label=summary.by_label,
     )
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from assay._core.arrays import InputError, Labels, Tags
 from assay._core.showing import Library, data_frame, html_table
-from assay.metrics import COMPARED, Metric, Tables
-from assay.metrics.inference import Change, Estimate, Interval, Withheld, holm, of_runs
+from assay.metrics import COMPARED, METRICS, Metric, Summary, Tables, is_summary
+from assay.metrics.inference import Change, Estimate, Interval, Withheld, change, holm, of_runs
 from assay.predictions import Outcomes, Predictions
 
+if TYPE_CHECKING:
+    from assay.scale import Joint
+
 Either = Predictions | Outcomes
+Read = Either | Summary
 POSITIVE = "calibration of class 1"  # of two; the top label cannot answer for it
 # The metric that decides an axis, and the sign of a change for the better.
 AXES = {
@@ -25,6 +29,7 @@ AXES = {
     "refinement": ("auroc", 1),
 }
 IN_POINTS = ("accuracy", "refinement")  # axes whose metric is a share, which one margin can be for
+NEEDS_ROWS = "a paired test needs the rows, not their summary"
 LEVEL = 0.05  # chance of calling two equal models different on any axis
 
 
@@ -115,11 +120,12 @@ class Comparison:
 
 
 def compare(
-    a: Either | Sequence[Either],
-    b: Either | Sequence[Either],
+    a: Read | Sequence[Either],
+    b: Read | Sequence[Either],
     *,
     margin: float | Mapping[str, float] | None = None,
     names: tuple[str, str] = ("the first", "the second"),
+    joint: Joint | None = None,
 ) -> Comparison:
     """Paired differences of `b` against `a`, and one verdict for accuracy, calibration and refinement.
 
@@ -131,7 +137,9 @@ def compare(
 
     `margin` asks whether the two are equivalent: within it on accuracy and refinement (.005 is half a point), or on
     each axis that it names. Lists of predictions are several runs of two methods: a difference must then exceed what
-    training another time would change.
+    training another time would change. Summaries (`assay.scale.Tally`) do not tell which answers of the two models
+    belong together: their metrics stand side by side. With `joint` (`assay.scale.Joint` of the same rows) accuracy, NLL
+    and Brier are tested as from the rows; calibration and refinement need the rows.
 
     >>> import assay.examples
     >>> print(compare(assay.examples.load(), assay.examples.load()))
@@ -139,7 +147,9 @@ def compare(
     >>> print(compare(assay.examples.load(), assay.examples.load(), margin=0.01))
     accuracy equivalent, calibration none shown, refinement equivalent
     """
-    first, second = ([x] if isinstance(x, Predictions | Outcomes) else list(x) for x in (a, b))
+    if is_summary(a) or is_summary(b):
+        return _of_summaries(a, b, joint, _margins(margin))
+    first, second = _runs(a), _runs(b)
     if len(first) != len(second) or not first:
         raise InputError(f"both methods need the same number of runs, got {len(first)} and {len(second)}")
     pairs = [_matched(x, y, names) for x, y in zip(first, second, strict=True)]
@@ -151,6 +161,35 @@ def compare(
     verdicts, shown = _verdicts(differences, _margins(margin))
     by_ids = pairs[0][0].ids is not None
     return Comparison(x.ranking.n, differences | shown, verdicts, by_ids, tables=(x, y), runs=len(pairs))
+
+
+def _runs(given: Read | Sequence[Either]) -> list[Either]:
+    return [given] if isinstance(given, Predictions | Outcomes) else list(cast("Sequence[Either]", given))
+
+
+def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, float]) -> Comparison:
+    """Metrics side by side, with tests of the means where the rows were counted in pairs."""
+    if not (is_summary(a) and is_summary(b)):
+        raise InputError("a summary can be compared with another summary only; give the rows of both, or of neither")
+    x, y = Tables(a), Tables(b)
+    n = x.ranking.n
+    if n != y.ranking.n or (joint is not None and n != len(joint)):
+        raise InputError(f"not the same samples: {n} rows against {y.ranking.n if joint is None else len(joint)}")
+    there = [metric for metric in COMPARED.values() if metric.key in METRICS and metric.needs(x) and metric.needs(y)]
+    found = {m.key: Difference(x.once(m.of), y.once(m.of), note=NEEDS_ROWS) for m in there}
+    for key, tested in _of_pairs(joint).items() if joint is not None else ():
+        if key in found:
+            interval, p_value, estimate = tested.interval, tested.p_value, tested.estimate
+            found[key] = replace(found[key], note="", interval=interval, p_value=p_value, estimate=estimate)
+    verdicts, shown = _verdicts(found, margins)
+    told = tuple(replace(v, note=NEEDS_ROWS) if v.word == "cannot tell" else v for v in verdicts)
+    return Comparison(n, found | shown, told, by_ids=False, tables=(x, y))
+
+
+def _of_pairs(joint: Joint) -> dict[str, Change]:
+    accuracy = joint.accuracy()
+    means = {name: change(mean) for name in ("nll", "brier") if (mean := joint.mean(name)) is not None}
+    return {"accuracy": Change(accuracy.estimate.interval(), accuracy.p_value, accuracy.estimate), **means}
 
 
 def _same_samples(pairs: list[tuple[Either, Either]], names: tuple[str, str]) -> None:

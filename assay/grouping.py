@@ -9,7 +9,7 @@ import numpy as np
 
 from assay import metrics
 from assay._core.arrays import Mask
-from assay.metrics import Ranking, Tables
+from assay.metrics import Ranking, Summary, Tables
 from assay.metrics.inference import (
     Estimate,
     Interval,
@@ -63,10 +63,35 @@ def group_tests(outcomes: Outcomes, rows: dict[str, Mask], *, by_label: bool) ->
     for name, mask in rows.items():
         if not mask.all():
             tests += _against_rest(name, outcomes[mask], outcomes[~mask], errors, by_label)
+    return _judged(tests, errors, list(rows))
+
+
+def summary_tests(groups: dict[str, tuple[Summary, Summary]], *, by_label: bool) -> Groups:
+    """The same of groups whose rows are not in memory, each with the summary of all other rows.
+
+    Accuracy, over-confidence and ranking are compared; the calibration part would need the rows.
+    """
+    tests: list[Finding] = []
+    errors: dict[str, Estimate] = {}
+    for name, (group, rest) in groups.items():
+        r, s = group.ranking, rest.ranking
+        p_value = fisher(r.n_wrong, r.n, s.n_wrong, s.n)
+        tests.append(Finding(name, "accuracy", metrics.accuracy(r), metrics.accuracy(s), p_value))
+        if by_label:
+            continue
+        if group.is_probability and min(r.n, s.n) > 1:
+            tests.append(_over_confident(name, _over_confidence_of(r), _over_confidence_of(s), errors))
+        if not (too_few_in(Tables(group)) or too_few_in(Tables(rest))):
+            x, y = _auroc_of(r), _auroc_of(s)
+            tests.append(Finding(name, "auroc", x.value, y.value, _worse(_difference(y, x))))
+    return _judged(tests, errors, list(groups))
+
+
+def _judged(tests: list[Finding], errors: dict[str, Estimate], names: list[str]) -> Groups:
     tests.sort(key=lambda test: test.p_value)
     corrected = holm([test.p_value for test in tests])
     named = tuple(replace(test, p_value=p) for test, p in zip(tests, corrected, strict=True) if p < LEVEL)
-    order = tuple(dict.fromkeys([*(test.group for test in tests), *rows]))
+    order = tuple(dict.fromkeys([*(test.group for test in tests), *names]))
     strict = 1 - LEVEL / 2 / max(len(tests), 1)
     return Groups(named, order, {name: gap.half(strict) + gap.half(0.8) for name, gap in errors.items()})
 
@@ -92,11 +117,7 @@ def _against_rest(
     if by_label:
         return tests
     if group.is_probability and min(r.n, s.n) > 1:
-        a, b = _over_confidence(group), _over_confidence(rest)
-        errors[name] = _difference(a, b)
-        # No farther from 0 than the signed difference from that, so the two-sided p-value is an upper bound.
-        farther = replace(errors[name], value=max(abs(a.value) - abs(b.value), 0.0))
-        tests.append(Finding(name, "over_confidence", a.value, b.value, farther.p_value(), a.interval()))
+        tests.append(_over_confident(name, _over_confidence(group), _over_confidence(rest), errors))
     if too_few_in(Tables(group)) or too_few_in(Tables(rest)):
         return tests
     if group.is_probability:
@@ -104,6 +125,23 @@ def _against_rest(
         tests.append(Finding(name, "calibration_part", a.value, b.value, _worse(_difference(a, b))))
     x, y = _auroc(group, r), _auroc(rest, s)
     return [*tests, Finding(name, "auroc", x.value, y.value, _worse(_difference(y, x)))]
+
+
+def _over_confident(name: str, a: Estimate, b: Estimate, errors: dict[str, Estimate]) -> Finding:
+    """The test of over-confidence; the difference is noted."""
+    errors[name] = _difference(a, b)
+    # No farther from 0 than the signed difference from that, so the two-sided p-value is an upper bound.
+    farther = replace(errors[name], value=max(abs(a.value) - abs(b.value), 0.0))
+    return Finding(name, "over_confidence", a.value, b.value, farther.p_value(), a.interval())
+
+
+def _over_confidence_of(r: Ranking) -> Estimate:
+    """The same from a ranking."""
+    c, n = r.score, r.n
+    mean = float(r.claimed[-1] - r.right[-1]) / n
+    squares = float((1 - c) ** 2 @ r.hits + c**2 @ r.misses)
+    spread = max(squares - n * mean**2, 0.0) / (n - 1)
+    return Estimate(mean, sqrt(max(spread / n, float(c * (1 - c) @ r.size) / n**2)), n - 1)
 
 
 def _over_confidence(o: Outcomes) -> Estimate:
@@ -125,12 +163,15 @@ def _less_accurate(group: Outcomes, rest: Outcomes) -> float:
 
 
 def _auroc(o: Outcomes, r: Ranking) -> Estimate:
-    influence, design = auroc_influence(r), design_of(o)
+    design = design_of(o)
     if design is None:
-        fewest, variance = min(r.n_wrong, r.n - r.n_wrong), influence.variance()
-    else:
-        fewest, variance = min(map(design.number, (o.correct, ~o.correct))), design.variance(influence.of(o))
-    return Estimate(metrics.auroc(r), sqrt(variance), fewest - 1)
+        return _auroc_of(r)
+    fewest = min(map(design.number, (o.correct, ~o.correct)))
+    return Estimate(metrics.auroc(r), sqrt(design.variance(auroc_influence(r).of(o))), fewest - 1)
+
+
+def _auroc_of(r: Ranking) -> Estimate:
+    return Estimate(metrics.auroc(r), sqrt(auroc_influence(r).variance()), min(r.n_wrong, r.n - r.n_wrong) - 1)
 
 
 def _difference(a: Estimate, b: Estimate) -> Estimate:

@@ -277,8 +277,10 @@ class Outcomes:
         With `is_probability=False` any finite score will do (energy, margin, distance); it is then only ranked.
         """
         c = np.ascontiguousarray(arrays.floats(confidence, name="confidence", ndim=1), dtype=np.float64)
-        arrays.refuse(c, ~np.isfinite(c), "confidence is {}")
-        if is_probability:
+        within = c.min() >= 0 and c.max() <= 1  # and no nan
+        if not within:
+            arrays.refuse(c, ~np.isfinite(c), "confidence is {}")
+        if is_probability and not within:
             hint = "; a score that is no probability needs is_probability=False, per cents a division by 100"
             arrays.refuse(c, (c < 0) | (c > 1), "confidence {} is outside [0, 1]" + hint)
         return Outcomes(

@@ -15,7 +15,7 @@ from timing import seconds
 
 from assay import Predictions, metrics
 from assay._core import loops, plain
-from assay._core.plain import ClassSums
+from assay._core.plain import ClassSums, Grid
 from assay.metrics._bins import mass_starts
 
 SIZES = ((10_000, 10, 3.0), (300_000, 100, 3.8))
@@ -55,6 +55,7 @@ def pairs(n: int, k: int, m: float) -> dict[str, tuple[Callable[[], object], Cal
         "areas": both("areas", r.score, r.kept, r.wrong),
         "between": both("between", r.score, r.kept, r.wrong, mass_starts(r, 15)),
         "width_bins": both("width_bins", outcomes.confidence, outcomes.correct, upper),
+        "add_to_cells": both("add_to_cells", outcomes.confidence, outcomes.correct, Grid.empty()),
         "majorant": both("majorant", r.kept, r.right),
         "laplacian": both("laplacian", r.score, r.kept, r.wrong, 0.4),
         "residuals": both("residuals", r.score, r.kept, r.wrong, 4096),

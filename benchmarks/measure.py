@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from timing import seconds
+from timing import Report, peak, seconds
 from torch import Tensor
 
 from assay import Outcomes, Predictions, evaluate, metrics
@@ -91,24 +91,6 @@ def timed_by(clock: Callable[[], float], call: Callable[[], object]) -> float:
     start = clock()
     call()
     return clock() - start
-
-
-def peak() -> float:
-    """Highest resident memory, MB."""
-    status = Path("/proc/self/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) * 1024 / 1e6
-
-
-class Report:
-    """Prints each figure beside its bound and remembers the missed ones."""
-
-    def __init__(self) -> None:
-        self.missed = 0
-
-    def __call__(self, what: str, ratio: float, bound: float, detail: str) -> None:
-        word = "ok" if ratio <= bound else "MISSED"
-        self.missed += ratio > bound
-        print(f"  {what:58s} {ratio:8.3f}  (at most {bound:g})  {word:6s}  {detail}", flush=True)
 
 
 def measure(size: str, report: Report) -> None:

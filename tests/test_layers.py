@@ -23,7 +23,7 @@ LAYERS = [
     "auditing calibrators thresholds",
     "boards comparing epochs examples published selective sklearn",
     "checking rechecking planning",
-    "nn.losses nn.optim nn.maps",
+    "nn.losses nn.optim nn.maps nn.distributed",
     "nn.objectives nn.deploy",
     "nn.data nn.networks",
     "nn.training",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay import Outcomes, Predictions, metrics
@@ -19,6 +19,7 @@ from assay._core.library import SOURCES
 from assay._core.plain import ClassSums
 from assay.metrics import Ranking
 from assay.metrics._bins import mass_starts
+from assay.scale._grid import lowest
 
 needs_library = pytest.mark.skipif(not loops.AVAILABLE, reason="no C compiler when the package was installed")
 SOURCE = Path(loops.__file__)
@@ -449,3 +450,56 @@ def test_a_library_that_cannot_be_loaded_is_named(copied, monkeypatch):
         warnings.simplefilter("always")
         assert not loaded_from(copied, monkeypatch)
     assert library.name in str(caught[0].message)
+
+
+confidences = st.one_of(
+    st.floats(0, 1),
+    st.integers(0, 15).map(lambda j: j / 15),
+    st.integers(1, 14).flatmap(lambda j: st.sampled_from([np.nextafter(j / 15, 0), np.nextafter(j / 15, 1)])),
+    st.sampled_from([0.0, -0.0, 5e-324, 1e-300, 1 - 1e-15, np.nextafter(1.0, 0), 1.0]),
+)
+
+
+@needs_library
+@settings(max_examples=30)
+@given(st.lists(st.tuples(confidences, st.booleans()), min_size=2, max_size=300), st.integers(0, 9))
+def test_cells_of_a_grid(rows, first):
+    confidence, correct = (np.array(column) for column in zip(*rows, strict=True))
+    bits = np.packbits(np.concatenate([np.ones(first, bool), correct]), bitorder="little")
+    ours, from_bits, theirs = (twins.Grid.empty() for _ in range(3))
+    for part in np.array_split(np.arange(len(rows)), 2):
+        loops.add_to_cells(confidence[part], correct[part], ours)
+        twins.add_to_cells(confidence[part], correct[part], theirs)
+    loops.add_bits_to_cells(confidence, bits, first, from_bits)
+    for found in (ours, from_bits):
+        assert (found["counts"] == theirs["counts"]).all()
+        assert (found["only"] == theirs["only"]).all()
+        np.testing.assert_allclose(found["sum"], theirs["sum"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [-1e-300, 1.0000000000000002, np.nan, np.inf])
+def test_a_confidence_that_has_no_cell_is_refused(bad, plain):
+    confidence = np.full(300, 0.5)
+    confidence[200] = bad
+    bits = np.zeros(38, np.uint8)
+    for run in (lambda call, *args: call(*args), plain):
+        with pytest.raises(InputError, match=r"row 200: confidence .* is outside \[0, 1\]"):
+            run(loops.add_bits_to_cells, confidence, bits, 0, twins.Grid.empty())
+
+
+@needs_library
+def test_cells_begin_where_c_and_numpy_say():
+    edge = lowest()[1:-1]
+    confidence = np.sort(np.concatenate([edge, np.nextafter(edge, 0), np.nextafter(edge, 1)]))
+    ours, theirs = twins.Grid.empty(), twins.Grid.empty()
+    loops.add_to_cells(confidence, np.ones(len(confidence), bool), ours)
+    twins.add_to_cells(confidence, np.ones(len(confidence), bool), theirs)
+    assert (ours["counts"] == theirs["counts"]).all()
+
+
+def test_cells_are_checked_before_c_writes_to_them():
+    with pytest.raises(InputError, match="bits are needed"):
+        loops.add_bits_to_cells(np.full(9, 0.5), np.zeros(1, np.uint8), 0, twins.Grid.empty())
+    if loops.AVAILABLE:
+        with pytest.raises(InputError, match="cells of a grid are needed"):
+            loops.add_to_cells(np.full(9, 0.5), np.ones(9, bool), np.zeros(3, twins.Grid.ROW))

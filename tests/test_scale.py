@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import assay.examples
-from assay import Outcomes, Predictions, audit, choose_threshold, evaluate, files, metrics
+from assay import Outcomes, Predictions, audit, choose_threshold, compare, evaluate, files, metrics
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay.scale import Tally, tally
-from assay.scale._grid import CELLS, GRID, lowest
-from assay.scale._tally import DISTINCT
+from assay._core.plain import Grid
+from assay.scale import Joint, Tally, tally
+from assay.scale._cells import DISTINCT
+from assay.scale._grid import lowest
 
 BOUNDED = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc", "fpr95", "risk_at_80", "risk_at_95")
+AREAS = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc")
 confidences = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 - 1e-15, 1e-300, 0.2, 3 / 15, 14 / 15, np.nextafter(1.0, 0)])
 )
@@ -45,14 +47,16 @@ def many(seed: int = 0, n: int = 60_000, k: int = 4) -> Predictions:
 def on_the_grid(outcomes: Outcomes) -> Tally:
     """As if there were more distinct scores than a tally keeps."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("assay.scale._tally.DISTINCT", 0)
+        patch.setattr("assay.scale._cells.DISTINCT", 0)
         return Tally.of(outcomes)
 
 
 def same(a: Tally, b: Tally) -> bool:
     """Whole numbers exactly, sums to 1e-12."""
-    close = np.allclose(a.cells[:, 2], b.cells[:, 2], rtol=1e-12) and np.allclose(a.sums, b.sums, 1e-12, equal_nan=True)
-    return a.on_grid == b.on_grid and np.array_equal(a.cells[:, :2], b.cells[:, :2]) and bool(close)
+    x, y = a.cells, b.cells
+    close = np.allclose(x.table[:, 2], y.table[:, 2], rtol=1e-12) and np.allclose(a.sums, b.sums, 1e-12, equal_nan=True)
+    alike = np.array_equal(x.table[:, :2], y.table[:, :2]) and np.array_equal(x.mixed, y.mixed)
+    return x.on_grid == y.on_grid and alike and bool(close)
 
 
 @given(answers)
@@ -68,7 +72,7 @@ def test_on_the_grid_metrics_are_within_their_bounds(rows):
     o = outcomes_of(rows)
     tally, exact = on_the_grid(o), evaluate(o)
     found, bounds = evaluate(tally), tally.bounds()
-    assert tally.on_grid
+    assert tally.cells.on_grid
     for key in ("accuracy", "ece", "mce", "rmsce", "oe", "mean_confidence"):
         assert found[key] == pytest.approx(exact[key], abs=1e-12)
     for key in BOUNDED:
@@ -94,8 +98,8 @@ def test_many_rows_become_a_grid_however_they_are_split():
     whole, parts = Tally.of(p), [Tally.of(p[rows]) for rows in np.array_split(np.arange(len(p)), [7, 9_000, 30_000])]
     left = (parts[0] + parts[1]) + (parts[2] + parts[3])
     right = parts[3] + (parts[1] + (parts[2] + parts[0]))
-    assert whole.on_grid
-    assert not parts[0].on_grid
+    assert whole.cells.on_grid
+    assert not parts[0].cells.on_grid
     assert same(left, whole)
     assert same(right, whole)
 
@@ -109,8 +113,38 @@ def test_many_rows_on_the_grid():
         assert found[key] == pytest.approx(exact[key], rel=1e-12)
     for key in BOUNDED:
         assert abs(found[key] - exact[key]) <= bounds[key]
-    assert abs(found["auroc"] - exact["auroc"]) < 1e-5
-    assert found | {"fpr95": exact["fpr95"]} == pytest.approx(exact, abs=1e-3)
+    for key in AREAS:
+        assert found[key] == pytest.approx(exact[key], abs=1e-6)
+    assert found["risk_at_95"] == pytest.approx(exact["risk_at_95"], abs=1e-5)
+    assert found["fpr95"] == pytest.approx(exact["fpr95"], abs=1e-3)
+    assert found == pytest.approx(exact, abs=1e-3)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 30), st.integers(0, 5))
+def test_a_cell_is_expected_to_be_what_its_orders_are_on_average(hits, misses, above, below):
+    """Average precision and FPR95 of cells, against the mean over all orders in one of them, by hand."""
+    assume(hits + misses > 1)
+    around = [(0.99, True)] * above + [(0.2, False)] * below + [(0.98, False), (0.1, True)]
+    places = 0.5 + 1e-6 * np.arange(hits + misses)  # in one cell
+    found: dict[str, list[float]] = {}
+    for right in combinations(range(hits + misses), hits):
+        inside = [(c, i in right) for i, c in enumerate(places)]
+        for key, value in evaluate(outcomes_of(around + inside), [*AREAS, "fpr95"]).items():
+            found.setdefault(key, []).append(value)
+        tally = on_the_grid(outcomes_of(around + inside))
+    ours = evaluate(tally, [*AREAS, "fpr95"])
+    assert ours == pytest.approx({key: np.mean(values) for key, values in found.items()}, abs=1e-12)
+
+
+def test_cells_of_one_confidence_are_ties():
+    rng = np.random.default_rng(0)
+    confidence = np.repeat(1 - np.geomspace(1e-7, 0.4, 1_500), 40)  # each in a cell of its own
+    o = Outcomes.from_scores(confidence, rng.random(len(confidence)) < confidence)
+    tally = on_the_grid(o)
+    assert not tally.cells.mixed.any()
+    assert set(tally.bounds().values()) == {0.0}
+    assert evaluate(tally, BOUNDED) == pytest.approx(evaluate(o, BOUNDED), rel=1e-12)
 
 
 def test_an_audit_of_a_tally_has_the_same_bars_and_says_how_exact_it_is():
@@ -145,8 +179,33 @@ def test_real_networks_are_within_a_millionth():
         assert evaluate(Tally.of(p)) == pytest.approx(evaluate(p), abs=1e-6, rel=0)
 
 
+@pytest.mark.long
+@pytest.mark.skipif("ASSAY_DATA" not in os.environ, reason="needs the real networks of ASSAY_DATA")
+@pytest.mark.parametrize(
+    "name", ["cifar10_resnet20_clean", "cifar10_resnet20_gaussian_noise_3", "cifar10_resnet56_jpeg_5"]
+)
+def test_millions_of_rows_of_a_real_network_are_within_a_millionth_on_the_grid(name):
+    """Rows are drawn from the network's logits, each a little warmer or cooler, so that confidences differ."""
+    p, rng, n = (
+        files.read(Path(os.environ["ASSAY_DATA"], "predictions", f"{name}.npz")),
+        np.random.default_rng(0),
+        2**21,
+    )
+    assert isinstance(p, Predictions)
+    rows, warmth = rng.integers(len(p), size=n), 1 + 0.1 * rng.standard_normal((n, 1), dtype=np.float32)
+    o = Predictions.from_logits(p.values[rows] * warmth, p.labels[rows]).outcomes()
+    tally, exact = Tally.of(o), evaluate(o, BOUNDED)
+    assert tally.cells.on_grid
+    found, bounds = evaluate(tally, BOUNDED), tally.bounds()
+    for key in BOUNDED:
+        assert abs(found[key] - exact[key]) <= bounds[key], key
+    for key in AREAS:
+        assert found[key] == pytest.approx(exact[key], abs=1e-6), key
+
+
 def test_a_tally_is_small():
-    assert Tally.of(many()).cells.nbytes <= 256 * 1024
+    assert Tally.of(many()).cells.table.nbytes + Grid.CELLS // 8 <= 256 * 1024
+    assert Grid.empty().nbytes <= 256 * 1024
     assert 3 * 8 * DISTINCT <= 256 * 1024
 
 
@@ -179,11 +238,11 @@ def test_weights_and_too_many_scores_are_refused():
 
 def test_cells_end_at_the_edges_of_the_bins_and_follow_the_confidence():
     edges = np.arange(1, 15) / 15
-    below, above = GRID.cell(edges), GRID.cell(np.nextafter(edges, 1))
+    below, above = Grid.cell(edges), Grid.cell(np.nextafter(edges, 1))
     assert (above > below).all()
-    rising = GRID.cell(np.array([0, 1e-300, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15, np.nextafter(1.0, 0), 1.0]))
+    rising = Grid.cell(np.array([0, 1e-300, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15, np.nextafter(1.0, 0), 1.0]))
     assert rising[0] == 0
-    assert rising[-1] == CELLS - 1
+    assert rising[-1] == Grid.CELLS - 1
     assert (np.diff(rising) > 0).all()
 
 
@@ -207,10 +266,10 @@ def test_a_threshold_from_a_tally_accepts_what_it_counted():
 
 def test_the_next_number_below_the_lowest_of_a_cell_is_in_a_cell_below():
     """Near 1 there are cells between two numbers, so the lowest of these may be in a cell above."""
-    least, cells = lowest(), np.arange(CELLS)
-    assert (GRID.cell(least) >= cells).all()
-    assert (GRID.cell(np.nextafter(least[1:], 0)) < cells[1:]).all()
-    assert (GRID.cell(least) == cells).mean() > 0.9
+    least, cells = lowest(), np.arange(Grid.CELLS)
+    assert (Grid.cell(least) >= cells).all()
+    assert (Grid.cell(np.nextafter(least[1:], 0)) < cells[1:]).all()
+    assert (Grid.cell(least) == cells).mean() > 0.9
 
 
 def test_one_metric_from_a_tally():
@@ -283,3 +342,58 @@ def test_the_command_audits_a_folder_and_a_pattern_as_one_model(tmp_path, capsys
         found = json.loads((tmp_path / "found.json").read_text())
         [content] = found.values() if "measurements" not in found else [found]
         assert content["n"] == 900
+
+
+def test_groups_are_tallied_and_tested_as_their_rows_are(tmp_path):
+    p = many(n=9_000)[200:]
+    group = np.random.default_rng(1).integers(0, 3, len(p))
+    warm = replace(p, group=np.array(["a", "b", "c"])[group], values=p.values * np.where(group == 2, 3, 1)[:, None])
+    parts = [Tally.of(warm[rows]) for rows in np.array_split(np.arange(len(p)), 3)]
+    whole = Tally.from_bytes((parts[0] + parts[1] + parts[2]).to_bytes())
+    ours, rows = audit(whole, draws=100), audit(warm, draws=100)
+    assert ours.groups.keys() == rows.groups.keys()
+    for name in rows.groups:
+        assert ours.groups[name].to_dict() == pytest.approx(rows.groups[name].to_dict(), rel=1e-9)
+    there = {(f.group, f.metric): f for f in rows.findings if f.metric != "calibration_part"}
+    found = {(f.group, f.metric): f for f in ours.findings}
+    assert ("c", "over_confidence") in there
+    assert found.keys() == there.keys()
+    for key, finding in found.items():
+        assert (finding.value, finding.rest) == pytest.approx((there[key].value, there[key].rest), abs=1e-9)
+    assert not ours.by_label
+
+
+def test_groups_that_are_the_label_are_known_as_such():
+    p = many(n=3_000)
+    a, b = (Tally.of(replace(p, group=p.labels)[rows]) for rows in (slice(0, 10), slice(10, None)))
+    assert (a + b).by_label
+    assert audit(Tally.from_bytes((a + b).to_bytes()), draws=100).by_label
+    other = Tally.of(replace(p, group=(p.labels + 1) % 4))
+    assert not (a + other).by_label
+
+
+def test_summaries_stand_side_by_side():
+    a, b = Tally.of(many()), Tally.of(many(seed=1))
+    found = compare(a, b)
+    assert found["ece"].value == pytest.approx(evaluate(b)["ece"] - evaluate(a)["ece"])
+    assert {verdict.word for verdict in found.verdicts} == {"cannot tell"}
+    assert "needs the rows" in found["auroc"].note
+    with pytest.raises(InputError, match="with another summary only"):
+        compare(a, many())
+    with pytest.raises(InputError, match="60000 rows against 50"):
+        compare(a, Tally.of(many(n=50)))
+
+
+def test_means_of_summaries_are_compared_in_pairs_as_from_the_rows():
+    p, q = many(n=4_000)[100:], many(n=4_000, seed=1)[100:]
+    q = replace(p, values=p.values + q.values / 4)
+    parts = [Joint.of(p[rows], q[rows]) for rows in np.array_split(np.arange(len(p)), 3)]
+    rows, ours = compare(p, q), compare(Tally.of(p), Tally.of(q), joint=parts[0] + parts[1] + parts[2])
+    for key in ("nll", "brier", "accuracy"):
+        assert ours[key].p_value == pytest.approx(rows[key].p_value, rel=1e-6)
+        assert ours[key].estimate.error == pytest.approx(rows[key].estimate.error, rel=1e-9)
+    words = {verdict.axis: verdict.word for verdict in ours.verdicts}
+    assert words["accuracy"] != "cannot tell"
+    assert words["refinement"] == words["calibration"] == "cannot tell"
+    with pytest.raises(InputError, match="3900 rows against 2"):
+        compare(Tally.of(p), Tally.of(q), joint=Joint.of(p[:2], q[:2]))

@@ -75,7 +75,8 @@ def booleans(values: ArrayLike, *, name: str, n: int) -> Mask:
     x = array(values, name=name)
     if x.shape != (n,):
         raise InputError(f"{n} rows of confidence but {name} of shape {list(x.shape)}")
-    refuse(x, (x != 0) & (x != 1), f"{name} must be 0 or 1, got {{}}")
+    if x.dtype != np.bool_:
+        refuse(x, (x != 0) & (x != 1), f"{name} must be 0 or 1, got {{}}")
     return np.ascontiguousarray(x, dtype=np.bool_)
 
 

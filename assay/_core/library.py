@@ -7,7 +7,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-SOURCES = ("loops.c", "rows.h")
+SOURCES = ("loops.c", "rows.h", "tally.h")
 
 
 def library(folder: Path) -> Path:

@@ -203,6 +203,8 @@ typedef struct {
 #define NAME(x) x##_double
 #include "rows.h"
 
+#include "tally.h"
+
 /* A ranking from n negated scores in ascending order, and the m among them that were errors: the distinct scores, which
  * may take the place of the negated ones, how many samples have at least each, and how many errors; `kept` and `wrong`
  * begin with 0. Returns how many are distinct.
@@ -268,26 +270,6 @@ WIDE void assay_width_bins(const double *confidence, const bool *correct, int64_
     }
     for (int64_t i = 0; i < 4 * bins; i++)
         out[i] = (out[i] + out[4 * bins + i]) + (out[8 * bins + i] + out[12 * bins + i]);
-}
-
-/* Adds n samples to cells of confidence, see `plain.Grid`: rows of `out` [cells, 3] are how many there are, errors among
- * them, and the sum of their confidence. Confidences lie in [0, 1]; `last` is the cell of 1 before cells are split.
- */
-void assay_cells(const double *confidence, const bool *correct, int64_t n, const double *edge, const int64_t *before,
-                 int64_t lowest, int64_t last, double *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const double c = confidence[i], odds = c / (1 - c);
-        int64_t raw;
-        memcpy(&raw, &odds, sizeof raw);
-        raw = (raw >> 45) - lowest;
-        raw = raw < 1 ? 1 : raw > last ? last : raw;
-        raw = c > 0 ? raw : 0;
-        double *cell = out + 3 * (raw + before[raw] + (c > edge[raw]));
-        cell[0] += 1;
-        cell[1] += !correct[i];
-        cell[2] += c;
-    }
 }
 
 /* Adds the terms of one score, or of four, to the sums of a ranking. */

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from assay._core import plain
+from assay._core import arrays, plain
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask, single
 from assay._core.library import library
 from assay._core.plain import Areas, ClassSums, Grid
@@ -63,7 +63,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
     c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
-    c.assay_cells.argtypes, c.assay_cells.restype = (p, p, n, p, p, n, n, p), None
+    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, x, p), n
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -321,17 +321,39 @@ def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     return np.asarray(out[0].T[:3])
 
 
-def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -> None:
-    """Add samples to the cells of a grid [c, 3]: how many, errors among them, and the sum of confidence."""
-    if not AVAILABLE:
-        plain.add_to_cells(confidence, correct, grid, cells)
-        return
-    n, c, hits = len(confidence), np.ascontiguousarray(confidence), np.ascontiguousarray(correct)
-    addresses = _address(_checked(c, np.float64, n)), _address(_checked(hits, np.bool_, n))
-    [edge] = _columns(Grid.RAW, grid.edge)
-    before = _at(_checked(grid.before, np.int64, Grid.RAW))
-    [into] = _columns(3 * (Grid.RAW + int(np.isfinite(grid.edge).sum())), cells.reshape(-1))
-    _c.assay_cells(*addresses, n, edge, before, Grid.LOWEST - 2, Grid.RAW - 1, into)
+def add_to_cells(confidence: Floats, correct: Mask, cells: Array) -> None:
+    """Add samples with confidences in [0, 1] to cells of `Grid`; fewer than 2^32 in all."""
+    if AVAILABLE:
+        hits = np.ascontiguousarray(correct)
+        _add_to_cells(confidence, _checked(hits, np.bool_, len(confidence)), -1, cells)
+    else:
+        plain.add_to_cells(confidence, correct, cells)
+
+
+def add_bits_to_cells(confidence: Floats, correct: Array, first: int, cells: Array) -> None:
+    """The same with a bit a sample, as arrow keeps booleans: bytes, and where in them the first bit is.
+
+    A confidence outside [0, 1] is an error, after which some of the rows before it have been counted.
+    """
+    n = len(confidence)
+    if correct.dtype != np.uint8 or correct.ndim != 1 or first < 0 or 8 * len(correct) < first + n:
+        raise InputError(f"{n} bits are needed from bit {first} on, got {correct.dtype} {list(correct.shape)}")
+    if AVAILABLE:
+        _add_to_cells(confidence, np.ascontiguousarray(correct), first, cells)
+    else:
+        hits = np.unpackbits(correct, count=first + n, bitorder="little")[first:].astype(np.bool_)
+        arrays.refuse(confidence, ~((confidence >= 0) & (confidence <= 1)), "confidence {} is outside [0, 1]")
+        plain.add_to_cells(confidence, hits, cells)
+
+
+def _add_to_cells(confidence: Floats, correct: Array, first: int, cells: Array) -> None:
+    if cells.shape != (Grid.CELLS,) or cells.dtype != Grid.ROW or not cells.flags.c_contiguous:
+        raise InputError(f"cells of a grid are needed, got {list(cells.shape)} of {cells.dtype}")
+    n, c = len(confidence), np.ascontiguousarray(confidence)
+    addresses = _address(_checked(c, np.float64, n)), _address(correct)
+    row = _c.assay_tally(*addresses, first, n, Grid.BINS, _address(cells))
+    if row != n:
+        raise InputError(f"row {row}: confidence {c[row]} is outside [0, 1]")
 
 
 def majorant(x: Floats, y: Floats) -> Labels:

@@ -49,34 +49,59 @@ class ClassSums:
         return self
 
 
-@dataclass(frozen=True, eq=False)
 class Grid:
-    """Cells of confidence: of odds c / (1 - c), 2^7 in each octave, split again where an edge lies in one."""
+    """Cells of confidence: of odds c / (1 - c), each octave in equal steps, split again where an edge of a bin lies in.
 
-    edge: Floats  # [RAW] the edge that splits the cell, infinite where there is none
-    before: Labels  # [RAW] cells split below it
+    There are 256 steps in the octaves where confidences mostly are, up to 1 - c = 4e-9, and 32 further out.
+    """
 
-    SHIFT = 45  # bits of the odds that are left out: exponent and seven bits remain
-    LOWEST = (1023 - 20) << 7  # odds of 2^-20
-    RAW = 3 + 73 * 128  # 0, less than 2^-20, octaves -20 to 52 (odds of the last double below 1), and 1
+    # First octave, octaves, and bits of the odds that are left out: exponent and eight or five bits remain.
+    BANDS = ((-20, 12, 47), (-8, 36, 44), (28, 25, 47))
+    RAW = 3 + 12 * 32 + 36 * 256 + 25 * 32  # 0, less than 2^-20, the bands (to the last double below 1), and 1
+    BINS = 15  # of equal width
+    CELLS = RAW + BINS - 1
+    EMPTY, MIXED = np.uint64(2**64 - 1), np.uint64(2**64 - 2)  # instead of the bits of a cell's only confidence
+    # Samples with errors times 2^32, the sum of confidence, and the bits of the only one.
+    ROW = np.dtype([("counts", np.uint64), ("sum", np.float64), ("only", np.uint64)])
 
     @staticmethod
     def raw(confidence: Floats) -> Labels:
         """The cell before it is split."""
         with np.errstate(divide="ignore"):
-            odds = confidence / (1 - confidence)
-        raw = ((odds.view(np.int64) >> Grid.SHIFT) - Grid.LOWEST + 2).clip(1, Grid.RAW - 1)
+            odds = (confidence / (1 - confidence)).view(np.int64)
+        raw = 1 + (odds >= (1023 - 20) << 52).astype(np.int64)
+        for first, octaves, shift in Grid.BANDS:
+            steps = 1 << (52 - shift)
+            raw += ((odds >> shift) - (1023 + first) * steps).clip(0, octaves * steps)
         return np.where(confidence == 0, 0, raw)
 
-    def cell(self, confidence: Floats) -> Labels:
-        raw = self.raw(confidence)
-        return np.asarray(raw + self.before[raw] + (confidence > self.edge[raw]))
+    @staticmethod
+    def cell(confidence: Floats) -> Labels:
+        """The cell: one further for each edge below the confidence."""
+        inner = np.arange(1, Grid.BINS) / Grid.BINS
+        return np.asarray(Grid.raw(confidence) + inner.searchsorted(confidence))
+
+    @staticmethod
+    def empty() -> Array:
+        """Cells without samples, [CELLS] of ROW."""
+        cells = np.zeros(Grid.CELLS, dtype=Grid.ROW)
+        cells["only"] = Grid.EMPTY
+        return cells
 
 
-def add_to_cells(confidence: Floats, correct: Mask, grid: Grid, cells: Floats) -> None:
-    index = grid.cell(confidence)
-    for column, weight in enumerate((None, ~correct, confidence)):
-        cells[:, column] += np.bincount(index, weight, len(cells))
+def add_to_cells(confidence: Floats, correct: Mask, cells: Array) -> None:
+    c = confidence + 0.0  # -0 becomes 0
+    index = Grid.cell(c)
+    wrong = np.bincount(index, ~correct, Grid.CELLS).astype(np.uint64)
+    cells["counts"] += np.bincount(index, minlength=Grid.CELLS).astype(np.uint64) + (wrong << np.uint64(32))
+    cells["sum"] += np.bincount(index, c, Grid.CELLS)
+    order = np.lexsort([c, index])
+    last = last_of_runs(index[order])
+    first = np.append(0, last[:-1] + 1)
+    low, high = c[order[first]].view(np.uint64), c[order[last]].view(np.uint64)
+    only = cells["only"][index[order[last]]]
+    same = (low == high) & ((only == low) | (only == Grid.EMPTY))
+    cells["only"][index[order[last]]] = np.where(same, low, Grid.MIXED)
 
 
 @quiet
@@ -267,9 +292,14 @@ class Areas(NamedTuple):
 
 
 def areas(score: Floats, kept: Floats, wrong: Floats) -> Areas:
+    return areas_of(score, kept, wrong, kept[-1], wrong[-1])
+
+
+def areas_of(score: Floats, kept: Floats, wrong: Floats, n: float, n_wrong: float) -> Areas:
+    """The sums over some scores of a ranking of n samples, of which n_wrong are errors."""
     size, misses, right = np.diff(kept), np.diff(wrong), kept - wrong
     hits, precision = size - misses, right[1:] / kept[1:]
-    below = (wrong[-1] - wrong[:-1]) / (kept[-1] - kept[:-1])
+    below = (n_wrong - wrong[:-1]) / (n - kept[:-1])
     return Areas(
         outranked=float((right[:-1] + hits / 2) @ misses),
         precision_of_hits=float(precision @ hits),

@@ -14,6 +14,7 @@ from assay.calibrators._in_sequence import in_sequence
 from assay.calibrators._matrix import dirichlet, matrix
 from assay.calibrators._one_vs_rest import histogram_mass_one_vs_rest, histogram_one_vs_rest, isotonic_one_vs_rest
 from assay.calibrators._shared_rows import rows_digest, shared_rows
+from assay.calibrators._streamed import apply_to_files, streamed_temperature, summary_histogram, summary_isotonic
 from assay.calibrators._structured import structured_matrix, structured_vector
 from assay.calibrators._temperature import (
     fixed_temperature,
@@ -79,6 +80,7 @@ def calibrator(method: str | Callable[..., Map]) -> Callable[..., Map]:
 __all__ = [
     "CALIBRATORS",
     "TOP_LABEL",
+    "apply_to_files",
     "auto",
     "beta",
     "calibrator",
@@ -99,8 +101,11 @@ __all__ = [
     "scaling_binning",
     "shared_rows",
     "spline",
+    "streamed_temperature",
     "structured_matrix",
     "structured_vector",
+    "summary_histogram",
+    "summary_isotonic",
     "temperature",
     "temperature_by_ada_ece",
     "temperature_by_ece",

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -40,12 +41,13 @@ def temperature(held_out: Predictions) -> Temperature:
         arrays.refuse(held_out.labels, impossible, "the true class {} has probability 0, which no temperature can mend")
     z, labels, weights = logits_of(held_out), held_out.labels, held_out.weights
     z = z.astype(np.float64) if z.size <= SMALL else z
-    unit = 1 / _spread(z)
+    unit = 1 / spread(z)
     start, every = unit, z.size // SUBSAMPLE
     if every > 1:
         some = weights if weights is None else weights[::every]
-        start = _least_nll(np.ascontiguousarray(z[::every]), labels[::every], some, unit, unit).b
-    found = _least_nll(z, labels, weights, start, unit)
+        part = np.ascontiguousarray(z[::every])
+        start = least_nll(lambda b: _moments(part, labels[::every], some, b), z.dtype, unit, unit).b
+    found = least_nll(lambda b: _moments(z, labels, weights, b), z.dtype, start, unit)
     if found.at_bound:
         warnings.warn("no finite temperature is best for these predictions; the bound is returned", stacklevel=2)
     before = float(_moments(z, labels, weights, 1.0)[0])
@@ -115,7 +117,7 @@ def logits_of(held_out: Predictions) -> Array:
     return np.ascontiguousarray(arrays.single(held_out.logits))
 
 
-def _spread(z: Array) -> float:
+def spread(z: Array) -> float:
     """Mean distance of the logits from the highest of their row, in a sample of rows; 1 if all are equal."""
     some = z[:: max(len(z) // 1000, 1)].astype(np.float64)
     below = some.max(1, keepdims=True) - some
@@ -123,7 +125,9 @@ def _spread(z: Array) -> float:
 
 
 @dataclass(frozen=True)
-class _Optimum:
+class Optimum:
+    """Where NLL is least: b = 1 / t, and how it was found."""
+
     b: float
     nll: float
     iterations: int
@@ -150,12 +154,15 @@ def _moments(z: Array, labels: Labels, weights: Floats | None, b: float) -> Floa
     return sums / float(weights.sum())
 
 
-def _least_nll(z: Array, labels: Labels, weights: Floats | None, start: float, unit: float) -> _Optimum:
-    """Minimize NLL over b = 1 / t between unit / SPAN and unit SPAN, in as few passes over the data as possible."""
-    low, high, b, close = unit / SPAN, unit * SPAN, start, 1 + sqrt(np.finfo(z.dtype).eps)
+def least_nll(moments: Callable[[float], Floats], of: np.dtype[Any], start: float, unit: float) -> Optimum:
+    """Minimize NLL over b = 1 / t between unit / SPAN and unit SPAN, in as few passes over the data as possible.
+
+    `moments` are NLL and its derivatives, from logits of the type `of`.
+    """
+    low, high, b, close = unit / SPAN, unit * SPAN, start, 1 + sqrt(np.finfo(of).eps)
     for iteration in range(1, 200):
-        b = float(z.dtype.type(b))  # the number that the logits are multiplied by
-        nll, first, second, third = _moments(z, labels, weights, b).tolist()
+        b = float(of.type(b))  # the number that the logits are multiplied by
+        nll, first, second, third = moments(b).tolist()
         low, high = (low, b) if first > 0 else (b, high)
         curvature = 2 * second**2 - first * third
         step = -2 * first * second / curvature if curvature > 0 else inf
@@ -163,10 +170,10 @@ def _least_nll(z: Array, labels: Labels, weights: Floats | None, start: float, u
         if (low < b + step < high or step == 0) and (iteration < 12 or iteration % 2):
             # Convergence is cubic: after a step this small, the error left is below the resolution of doubles.
             if abs(step) <= 1e-4 * b:
-                return _Optimum(b + step, nll + first * step / 2, iteration, False)
+                return Optimum(b + step, nll + first * step / 2, iteration, False)
             b += step
         elif high < low * close:
-            return _Optimum(b, nll, iteration, True)
+            return Optimum(b, nll, iteration, True)
         else:
             b = sqrt(low * high)
     raise AssertionError("a bracket halved two hundred times")

@@ -14,7 +14,7 @@ from assay import metrics
 from assay._core.arrays import Floats, InputError, Mask, log
 from assay.calibrators._weights import unweighted
 from assay.maps import CLIP, ConfidenceMap, Curve, Fit, Logistic, ScoreLogistic, Steps
-from assay.metrics import Bins
+from assay.metrics import Bins, Ranking
 from assay.predictions import Outcomes, Predictions
 
 POINTS = 1000  # of the curve that stands for a spline
@@ -32,8 +32,12 @@ def histogram(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     if not outcomes.is_probability:
         raise InputError("bins of equal width need a confidence in [0, 1]; for other scores use histogram_mass")
     bins = metrics.equal_width(outcomes, n_bins)
-    value = np.where(bins.count > 0, bins.accuracy, bins.upper - 0.5 / n_bins)
-    return _fitted(outcomes, brier, lambda fit: Steps(fit, bins.upper, value))
+    return _fitted(outcomes, brier, lambda fit: Steps(fit, bins.upper, bin_values(bins)))
+
+
+def bin_values(bins: Bins) -> Floats:
+    """The accuracy of bins of equal width; of an empty one its middle."""
+    return np.where(bins.count > 0, bins.accuracy, bins.upper - 0.5 / len(bins.upper))
 
 
 @unweighted
@@ -78,14 +82,18 @@ def isotonic(held_out: Predictions | Outcomes) -> Curve:
 def pooled(held_out: Predictions | Outcomes, *, sure: bool) -> Curve:
     """Isotonic regression; `sure` leaves accuracies of 0 and 1 as they are."""
     outcomes = held_out.outcomes()
-    r = metrics.ranking(outcomes)
+    x, y = pooled_points(metrics.ranking(outcomes), sure=sure)
+    return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+
+
+def pooled_points(r: Ranking, *, sure: bool) -> tuple[Floats, Floats]:
+    """The corners of isotonic regression, scores rising."""
     runs = metrics.isotonic(r)
     accuracy = runs.accuracy if sure else _doubted(runs.accuracy, runs.hits + runs.misses)
     # A run is flat between its highest score and its lowest, which may be the same.
     ends = np.stack([np.append(0, runs.last[:-1] + 1), runs.last], 1).reshape(-1)
     points = np.append(True, np.diff(ends) > 0)
-    x, y = r.score[ends][points][::-1].copy(), np.repeat(accuracy, 2)[points][::-1].copy()
-    return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+    return r.score[ends][points][::-1].copy(), np.repeat(accuracy, 2)[points][::-1].copy()
 
 
 def _doubted(accuracy: Floats, count: Floats) -> Floats:

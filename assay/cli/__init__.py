@@ -37,7 +37,7 @@ def version() -> str:
     return f"{assay.__version__}, {'with' if loops.AVAILABLE else 'without'} compiled loops"
 
 
-app = App(name="assay", help=assay.__doc__, version=version, help_format="plaintext")
+app = App(name="assay", help=assay.__doc__, version=version, help_format="plaintext", suppress_keyboard_interrupt=False)
 for name, line in COMMANDS.items():
     app.command(f"assay.cli.{name}:{name}_command", name=name, help=line)
 app.command("assay.cli.study:study_app", name="study", help="Run a study of many trainings, and report its results.")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.auditing import Audit, audit
+from assay.cli.counting import counted
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
 from assay.cli.output import show, working
 from assay.files import Columns
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
-from assay.scale import Tally, is_sharded, tally
+from assay.scale import Tally, is_sharded, tally_files, tally_on_ray
+
+Engine = Literal["threads", "ray"]
 
 
 def audit_command(
@@ -25,6 +32,11 @@ def audit_command(
     html: Path | None = None,
     everything: Everything = False,
     seed: int = 0,
+    exact: Annotated[bool, Parameter(negative="")] = False,
+    state: Path | None = None,
+    skip_bad: int = 0,
+    engine: Engine = "threads",
+    address: str | None = None,
     threads: Threads = None,
 ) -> None:
     """Tell how far the confidence of one or several models can be trusted; without a file, of an embedded example.
@@ -32,25 +44,39 @@ def audit_command(
     Parameters
     ----------
     predictions
-        Files of predictions: .npz, .parquet or .csv. A folder, or a pattern in quotes ('shards/*.parquet'), is one
-        model in many files: they are read chunk by chunk, in memory that does not grow with them.
+        Files of predictions: .npz, .parquet or .csv. A folder, a pattern in quotes ('shards/*.parquet') or an address
+        (s3://bucket/folder) is one model in many files: they are read part by part, in memory that does not grow.
     json
         Write all numbers to this file.
     html
         Write an interactive page to this file.
     seed
         Seed of the random draws of the noise floor.
+    exact
+        Of many files: sort the rows on the disk, so that the metrics of the ranking are exact too.
+    state
+        Of many files: keep in this file what has been counted; after a kill the same command goes on from there.
+    skip_bad
+        Of many files: leave out and list up to so many bad rows, row groups and files; else the first is an error.
+    engine
+        Of many files: count them on threads of this machine, or on a cluster by Ray.
+    address
+        The Ray cluster to use; by default the one that Ray finds, or else this machine.
     """
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
-    not_over(json, html, reading=predictions)
+    if skip_bad < 0:
+        raise InputError(f"--skip-bad must be 0 or more, got {skip_bad}")
+    not_over(json, html, state, reading=predictions)
+    counting = Counting(exact, state, skip_bad, engine, address)
+    counting.check(predictions)
     loaded: dict[str, Predictions | Outcomes] = {}
     tallies: dict[str, Tally] = {}
     with loops.threads(threads):
         for name, file in short_names(predictions).items():
             if is_sharded(file):
                 _refuse_what_needs_rows(file, columns, html)
-                tallies[name] = tally(file, columns)
+                tallies[name] = counting.tally(name, file, columns)
             else:
                 loaded[name] = files.read(file, columns)
     if not predictions:
@@ -75,15 +101,54 @@ def audit_command(
         audit_page(loaded, audits, html)
 
 
+@dataclass(frozen=True)
+class Counting:
+    """How many files are counted."""
+
+    exact: bool
+    state: Path | None
+    skip_bad: int
+    engine: Engine
+    address: str | None
+
+    def check(self, predictions: tuple[Path, ...]) -> None:
+        """Refuse what does not go together."""
+        options = {"--exact": self.exact, "--state": self.state, "--skip-bad": self.skip_bad}
+        given = [flag for flag, value in options.items() if value]
+        if self.address and self.engine != "ray":
+            raise InputError("--address is for --engine ray")
+        if given and self.engine == "ray":
+            raise InputError(f"{given[0]} is for --engine threads; Ray itself counts lost blocks again")
+        if (given or self.engine == "ray") and not all(map(is_sharded, predictions)):
+            raise InputError(
+                f"{[*given, '--engine'][0]} is for a folder, a pattern or an address; files are read whole"
+            )
+        if self.state and len(predictions) > 1:
+            raise InputError("--state keeps one tally; give one folder or pattern")
+
+    def tally(self, name: str, file: Path, columns: Columns) -> Tally:
+        if self.engine == "ray":
+            return tally_on_ray(file, columns, self.address)
+        with counted(name) as watch:
+            return tally_files(file, columns, exact=self.exact, state=self.state, skip_bad=self.skip_bad, watch=watch)
+
+
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
-    for flag, given in (("--group", columns.group), ("--weight", columns.weight), ("--html", html)):
+    needed = {"--weight": columns.weight, "--html": html}
+    needed |= {"--unanswered": columns.unanswered, "--confidence-from": columns.confidence_from}
+    for flag, given in needed.items():
         if given is not None:
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
 
 
 def _exactness(found: Audit) -> str:
     """How far the numbers of a summary can be from those of the rows."""
-    off = {key: m.bound for key, m in found.measurements.items() if m.bound and METRICS[key].headline}
-    if not off:
+    shown = {key: m.bound for key, m in found.measurements.items() if METRICS[key].headline}
+    off = [f"{bound:.1g} ({key})" for key, bound in shown.items() if bound]
+    unknown = [key for key, bound in shown.items() if bound is None]
+    if not off and not unknown:
         return "every number is exact."
-    return "read on a grid of confidence; off by at most " + ", ".join(f"{x:.1g} ({key})" for key, x in off.items())
+    parts = ["read on a grid of confidence" + ("; --exact sorts the rows" if off else "; the rows have been sorted")]
+    parts += [f"off by at most {', '.join(off)}"] if off else []
+    parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
+    return f"{'; '.join(parts)}; all others are exact."

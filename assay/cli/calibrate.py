@@ -16,12 +16,14 @@ from assay._core.arrays import InputError
 from assay._core.variants import parse_variant
 from assay._core.writing import not_over
 from assay.calibrators import CALIBRATORS, TOP_LABEL, auto, calibrator, cross_validated, rows_digest, shared_rows
+from assay.cli.calibrate_files import calibrate_files
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
 from assay.cli.output import show, working
 from assay.comparing import Comparison, compare
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
+from assay.scale import is_sharded
 
 Rows = Predictions | Outcomes
 Calibrator = Callable[[Any], Map]
@@ -45,20 +47,25 @@ def calibrate_command(
     Parameters
     ----------
     held_out
-        Predictions to fit on.
+        Predictions to fit on. A folder or a pattern in quotes is read in passes, in memory that does not grow: for
+        temperature, isotonic and histogram, judged on --apply, a folder or a pattern too.
     method
         A calibrator (`assay list calibrators`), possibly with values, as in temperature_ece,step=0.1; or `all` for a
         table of them all.
     apply
         Predictions of a test set, to apply the map to and to judge it on.
     out
-        Write the calibrated test predictions to this file.
+        Write the calibrated test predictions to this file; those of a folder or a pattern to this folder.
     save
         Write the map to this file, as JSON.
     in_sample
         Judge the map even on rows that it was fitted on.
     """
     refuse_group(columns)
+    if is_sharded(held_out) or (apply is not None and is_sharded(apply)):
+        with loops.threads(threads):
+            calibrate_files(held_out, method, apply, out, save, columns)
+        return
     not_over(out, save, reading=[held_out, apply])
     fit_on = files.read(held_out, columns)
     test = None if apply is None else in_order(files.read(apply, columns), classes_of(fit_on))

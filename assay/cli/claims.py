@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from assay._core.arrays import InputError
 from assay._core.writing import not_over, replacing
+from assay.cli.output import show
 
 
 def claims_command(file: Path, *, kept: Path, to: Path | None = None, html: Path | None = None) -> None:
@@ -33,8 +32,8 @@ def claims_command(file: Path, *, kept: Path, to: Path | None = None, html: Path
     if not found:
         raise InputError(f"{kept}: nothing is kept of {', '.join(regimes)}; assay study keep writes it")
     judged = judge(claims, found)
-    Console().print(view(judged))
-    Console().print(summary(judged), markup=False)
+    show(view(judged))
+    show(summary(judged))
     if to is not None:
         with replacing(to) as stream:
             stream.write(markdown(judged, found).encode())

@@ -33,6 +33,8 @@ def errors_as_lines() -> Iterator[None]:
             sys.stdout.flush()
     except (InputError, CycloptsError) as problem:
         fail(str(problem))
+    except KeyboardInterrupt as problem:
+        fail(str(problem) or "stopped", INTERRUPTED)
     except MemoryError as problem:
         fail(f"the memory is full{f': {problem}' if str(problem) else ''}")
     except OSError as problem:

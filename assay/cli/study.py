@@ -287,7 +287,7 @@ def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> Non
     study, wanted = read_study(file), [claim for claim in read_claims(claims) if file.stem in claim.regime]
     if not wanted:
         raise InputError(f"{claims}: no claim names the regime '{file.stem}'")
-    with Console(stderr=True).status("reading the runs"):
+    with working("reading the runs"):
         evidence = gather(study, out, wanted)
     if not evidence.numbers:
         raise InputError(f"no run of {study.name} is done under {out}")
@@ -295,7 +295,7 @@ def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> Non
     write_evidence(evidence, to, file.stem)
     runs = len({(number["method"], number["n_train"], number["seed"]) for number in evidence.numbers})
     size = sum(part.stat().st_size for part in to.glob(f"{file.stem}.*.parquet")) / 1e6
-    Console().print(f"{runs} of {len(expand(study))} runs kept, {size:.2g} MB")
+    show(f"{runs} of {len(expand(study))} runs kept, {size:.2g} MB")
 
 
 @study_app.command(name="clean")

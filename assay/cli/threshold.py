@@ -17,6 +17,7 @@ from assay.cli.output import show
 from assay.maps import ConfidenceMap, Map
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
+from assay.scale import Tally, is_sharded, tally_files
 from assay.thresholds import By, choose_threshold, predicted_class
 
 Rows = Predictions | Outcomes
@@ -41,7 +42,8 @@ def threshold_command(
     Parameters
     ----------
     held_out
-        Predictions that neither the model nor the map were fitted on.
+        Predictions that neither the model nor the map were fitted on; a folder, a pattern in quotes or an address
+        is counted in memory that does not grow.
     risk
         Accept at most this share of errors; .01 if no other goal is given.
     coverage
@@ -60,6 +62,13 @@ def threshold_command(
         Write the threshold and its figures to this file.
     """
     not_over(json, reading=[held_out, mapping])
+    if is_sharded(held_out):
+        if by is not None or mapping is not None:
+            flag = "--by" if by is not None else "--map"
+            raise InputError(f"{held_out}: is summarized, and {flag} needs the rows; give a file instead of a folder")
+        with loops.threads(threads):
+            _chosen(tally_files(held_out, columns), None, risk, coverage, error_cost, level, json)
+        return
     rows = files.read(held_out, columns)
     with loops.threads(threads):
         if mapping is not None:
@@ -70,7 +79,19 @@ def threshold_command(
             if loaded.fit.rows == rows_digest(rows) and not in_sample:
                 raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
             rows, by = _applied(loaded, rows, by)
-        chosen = choose_threshold(rows, by=by, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
+        _chosen(rows, by, risk, coverage, error_cost, level, json)
+
+
+def _chosen(
+    rows: Rows | Tally,
+    by: By | None,
+    risk: float | None,
+    coverage: float | None,
+    error_cost: float | None,
+    level: float,
+    json: Path | None,
+) -> None:
+    chosen = choose_threshold(rows, by=by, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
     show(terminal.threshold_view(chosen))
     if json is not None:
         from assay.report.jsons import write_json

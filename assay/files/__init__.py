@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -13,14 +14,17 @@ from warnings import warn
 import numpy as np
 
 from assay._core import arrays
-from assay._core.arrays import Array, InputError
+from assay._core.arrays import Array, Floats, InputError
 from assay._core.lookup import hint
 from assay._core.reading import require_file
 from assay._core.writing import replacing
 from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
-from assay.files._formats import READERS, WRITERS, LazyTable, parquet_batches
+from assay.files._formats import READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
+from assay.files._formats import file_system as file_system
+from assay.files._formats import from_arrow as from_arrow
+from assay.files._formats import open_parquet as open_parquet
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
 from assay.files._unanswered import Unanswered, answered
@@ -32,6 +36,7 @@ BY_CLASS = ("logits", "probabilities")  # these may be one column a class
 DIGEST = "map_digest"  # optional column: the map that was applied, the same for all rows
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 ENDINGS = (*READERS, *CONTENTS)
+FEW = 16  # rows of a file that are looked at to see which columns are needed
 
 
 @dataclass(frozen=True)
@@ -118,20 +123,22 @@ def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelle
 
 
 @contextmanager
-def _reasons(path: Path) -> Iterator[None]:
+def _reasons(file: Path | str) -> Iterator[None]:
     """Errors that name the file, whatever went wrong in reading it."""
-    require_file(path)
-    if path.suffix not in ENDINGS:
-        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(ENDINGS)}")
+    if isinstance(file, Path):
+        require_file(file)
+    ending = Path(file).suffix
+    if ending not in ENDINGS:
+        raise InputError(f"{file}: unknown kind of file '{ending}'; use {', '.join(ENDINGS)}")
     try:
         yield
     except InputError as problem:
-        raise InputError(f"{path}: {problem}") from problem
+        raise InputError(f"{file}: {problem}") from problem
     except MemoryError as problem:
-        raise InputError(f"{path}: does not fit into memory: {problem or 'it is full'}") from problem
+        raise InputError(f"{file}: does not fit into memory: {problem or 'it is full'}") from problem
     except Exception as problem:  # whatever zip, its compressions, numpy and arrow raise of a damaged file
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
+        raise InputError(f"{file}: cannot be read as {ending[1:]}: {reason}") from problem
 
 
 def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**17) -> Iterator[Predictions | Outcomes]:
@@ -140,44 +147,128 @@ def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**1
     Ids are left out: they tell rows of one file from each other, and a chunk has no use for them.
     """
     path = Path(file)
-    if path.suffix != ".parquet":
-        yield replace(read(path, columns), ids=None)
-        return
-    with _reasons(path):
-        batches = parquet_batches(path, None, 1)
-        used = _used(next(batches, None), columns)
-        start = 0
-        for batch in parquet_batches(path, used, rows):
+    for start, table in read_tables(path, columns, rows):
+        with _reasons(path):
             try:
-                yield _assemble(batch, columns)
+                yield assemble(table, columns)
             except InputError as problem:
                 raise InputError(f"of the rows from {start} on, {problem}") from problem
-            start += rows
 
 
-def _used(table: LazyTable | None, columns: Columns) -> list[str]:
+@dataclass(frozen=True)
+class Needed:
     """The columns that predictions are made of."""
-    if table is None:
+
+    names: tuple[str, ...]
+    width: int  # numbers that a row has in them
+    pair: bool  # whether they are just a confidence in double precision and a boolean
+
+
+def read_tables(
+    file: Path | str,
+    columns: Columns = Columns(),
+    rows: int = 2**17,
+    groups: Sequence[int] | None = None,
+    used: Needed | None = None,
+) -> Iterator[tuple[int, LazyTable]]:
+    """Tables of at most so many rows with the needed columns, and how many rows were before each.
+
+    Of a Parquet file (on a disk, or as text an address such as s3://) `groups` picks row groups. Other files are one
+    table. Rows of many classes come in smaller tables, of about as many numbers.
+    """
+    with _reasons(file):
+        if Path(file).suffix != ".parquet":
+            if not isinstance(file, Path):
+                raise InputError("only Parquet files are read from an address")
+            table = _load(file, columns)
+            yield 0, table if isinstance(table, LazyTable) else LazyTable(list(table), table.__getitem__)
+            return
+        known = used or needed(_head(file), columns)
+        start = 0
+        for batch in parquet_batches(file, list(known.names), _rows(rows, known), groups):
+            yield start, from_arrow(batch)
+            start += batch.num_rows
+
+
+def read_pairs(
+    file: Path | str, used: Needed, rows: int, groups: Sequence[int] | None = None
+) -> Iterator[tuple[Floats, Array, int]]:
+    """Of a Parquet file with a pair of columns: confidences, and bits that say which answers are right.
+
+    The bits are eight to a byte, and the number says which is the first. Confidences have not been checked.
+    """
+    with _reasons(file):
+        for batch in parquet_batches(file, list(used.names), rows, groups):
+            confidence, correct = (batch[name] for name in used.names)
+            if confidence.null_count or correct.null_count:
+                raise InputError("a value is missing")
+            yield confidence.chunk(0).to_numpy(), *bits_of(correct)
+
+
+def needed_of(file: Path | str, columns: Columns = Columns()) -> Needed:
+    """The columns of a Parquet file that are needed."""
+    with _reasons(file):
+        return needed(_head(file), columns)
+
+
+def _head(file: Path | str) -> Any:
+    first = next(parquet_batches(file, None, FEW), None)
+    if first is None:
         raise InputError("no rows")
-    used: list[str] = []
+    return first
 
-    def load(name: str) -> Array:
-        used.append(name)
-        return table[name]
 
-    _assemble(LazyTable([name for name in table if name != (columns.ids or "ids")], load), replace(columns, ids=None))
-    return list(dict.fromkeys(used))
+def _rows(most: int, used: Needed) -> int:
+    return max(most // max(used.width // 8, 1), 1)
+
+
+def assemble(table: Mapping[str, Array], columns: Columns = Columns()) -> Predictions | Outcomes:
+    """The predictions in a table, without its ids."""
+    ids = columns.ids or "ids"
+    if ids not in table:
+        return _assemble(table, columns)
+    some = LazyTable([name for name in table if name != ids], table.__getitem__)
+    return _assemble(some, replace(columns, ids=None))
+
+
+def needed(head: Any, columns: Columns = Columns()) -> Needed:
+    """The columns of an arrow table that predictions are made of, by its first row that is not bad."""
+    used: dict[str, int] = {}
+    problems: list[InputError] = []
+    for row in range(head.num_rows):
+        used.clear()
+        try:
+            rows = assemble(
+                LazyTable(head.column_names, partial(_noted, from_arrow(head.slice(row, 1)), used)), columns
+            )
+        except InputError as problem:
+            problems.append(problem)
+        else:
+            kinds = [str(head.schema.field(name).type) for name in used]
+            is_pair = kinds == ["double", "bool"] and isinstance(rows, Outcomes) and rows.is_probability
+            return Needed(tuple(used), sum(used.values()), is_pair)
+    raise problems[0]
+
+
+def _noted(table: LazyTable, used: dict[str, int], name: str) -> Array:
+    found = table[name]
+    used[name] = found[0].size
+    return found
 
 
 def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
     """Predictions or outcomes from a data frame of pandas or polars; `columns` are those of `Columns`."""
-    names = [str(name) for name in frame.columns]
     known = [f.name for f in fields(Columns)]
     for name in columns:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     named: dict[str, Any] = dict(columns)
-    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**named))
+    return _assemble(from_frame(frame), Columns(**named))
+
+
+def from_frame(frame: Any) -> LazyTable:
+    """The columns of a data frame of pandas or polars."""
+    return LazyTable([str(name) for name in frame.columns], lambda name: np.asarray(frame[name]))
 
 
 def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
@@ -232,6 +323,32 @@ def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
         save(_table(predictions), stream)
 
 
+def write_chunks(chunks: Iterable[Predictions | Outcomes], file: str | Path) -> int:
+    """Write chunks of rows to one Parquet file as they come, and say how many rows there were.
+
+    The file appears whole or not at all.
+    """
+    path = Path(file)
+    if path.suffix != ".parquet":
+        raise InputError(f"{path}: rows are written as they come to .parquet files only")
+    with replacing(path) as stream:
+        return write_parquet_chunks((_table(chunk) for chunk in chunks), stream)
+
+
+def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15) -> Iterator[Predictions | Outcomes]:
+    """All predictions of a Parquet file in chunks of at most so many rows, with their ids and the map applied before.
+
+    Other files are one chunk. That no id occurs twice is checked in each chunk alone.
+    """
+    if Path(file).suffix != ".parquet":
+        yield read(file, columns)
+        return
+    with _reasons(file):
+        for batch in parquet_batches(file, None, rows):
+            table = from_arrow(batch)
+            yield replace(_assemble(table, columns), map_digest=_map_digest(table))
+
+
 def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:
     kind, name, named = _kind(table, columns)
     if kind in ("confidence", "score"):
@@ -270,14 +387,16 @@ def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
-    confidence = _column(table, name, kind)
-    if kind == "confidence":
-        _refuse_percentages(confidence)
-    correct = _column(table, columns.correct, "correct")
+    confidence, correct = _column(table, name, kind), _column(table, columns.correct, "correct")
     is_probability = kind == "confidence"
-    outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
+    try:
+        outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
+    except InputError:
+        if is_probability:
+            _refuse_percentages(confidence)
+        raise
     present: dict[str, Any] = {x: _score(table[x], x, len(outcomes)) for x in scores if x in table}
-    return replace(outcomes, **present)
+    return replace(outcomes, **present) if present else outcomes
 
 
 def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str) -> Predictions:

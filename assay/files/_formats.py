@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import sha256
@@ -122,25 +122,61 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
         about = pq.read_metadata(path)
         refuse_bomb(path, 8 * about.num_rows * about.num_columns)
         _check_layout(about)
-        return _from_arrow(pq.read_table(path, page_checksum_verification=True))
+        return from_arrow(pq.read_table(path, page_checksum_verification=True))
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
 
-def parquet_batches(path: Path, columns: list[str] | None, rows: int) -> Iterator[LazyTable]:
-    """The file in batches of at most so many rows, by columns or all of them."""
+def parquet_batches(
+    file: Path | str, columns: list[str] | None, rows: int, groups: Sequence[int] | None = None
+) -> Iterator[Any]:
+    """The file, or some of its row groups, in arrow tables of at most so many rows, by columns or all of them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-            _check_layout(file.metadata)
-            for batch in file.iter_batches(batch_size=rows, columns=columns):
-                yield _from_arrow(pa.Table.from_batches([batch]))
-    except pa.ArrowException as problem:
+        with open_parquet(file) as opened:
+            for batch in opened.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as problem:
+        if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
+            raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
+
+
+def bits_of(column: Any) -> tuple[Array, int]:
+    """A column of booleans as arrow keeps it: bytes of eight each, and which bit is the first."""
+    return np.frombuffer(column.chunk(0).buffers()[1], dtype=np.uint8), column.chunk(0).offset
+
+
+def open_parquet(file: Path | str) -> Any:
+    """A Parquet file on a disk, or by its address (s3://, gs://, file://) on whatever pyarrow reaches.
+
+    It is read piece by piece, so that even a large row group takes little memory.
+    """
+    import pyarrow.parquet as pq
+
+    if isinstance(file, Path):
+        found = pq.ParquetFile(file, buffer_size=2**20, pre_buffer=False, page_checksum_verification=True)
+    else:
+        system, path = file_system(file)
+        found = pq.ParquetFile(system.open_input_file(path), page_checksum_verification=True)
+    _check_layout(found.metadata)
+    return found
+
+
+def file_system(address: str) -> tuple[Any, str]:
+    """The file system of an address, by pyarrow or what is registered with fsspec, and the path on it."""
+    from pyarrow import fs
+
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(address)
+    except (ValueError, ImportError, OSError) as problem:
+        reason = str(problem).splitlines()[0]
+        raise InputError(f"{address}: pyarrow has no way to this address: {reason}") from problem
+    return found
 
 
 def _check_layout(about: Any) -> None:
@@ -173,6 +209,29 @@ def _write_parquet(table: Mapping[str, Array], stream: IO[bytes]) -> None:
     pq.write_table(described, stream, compression="zstd", **options)
 
 
+def write_parquet_chunks(tables: Iterable[Mapping[str, Array]], stream: IO[bytes]) -> int:
+    """Tables of the same columns as one file, a row group each; how many rows there were."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, writer = 0, None
+    try:
+        for table in tables:
+            written = pa.table({name: _arrow_column(pa, array) for name, array in table.items()})
+            if writer is None:
+                options = {"compression": "zstd", "use_dictionary": False, "write_page_checksum": True}
+                vectors = [f"{name}.list.element" for name, array in table.items() if array.ndim == 2]
+                writer = pq.ParquetWriter(stream, written.schema, use_byte_stream_split=vectors, **options)
+            writer.write_table(written)
+            rows += written.num_rows
+        if writer is not None:
+            writer.add_key_value_metadata({LAYOUT: _layout(writer.schema, rows)})
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
 def _arrow_column(pa: Any, array: Array) -> Any:
     if array.dtype == np.float16:
         array = array.astype(np.float32)
@@ -190,7 +249,7 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     _check_head(path)
     try:
         read = csv.read_csv(path, convert_options=options)
-        table = _from_arrow(read.rename_columns([from_csv_cell(name) for name in read.column_names]), from_csv_cell)
+        table = from_arrow(read.rename_columns([from_csv_cell(name) for name in read.column_names]), from_csv_cell)
     except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
         raise InputError(_broken_row(path)) from problem
     return _with_tags(table, tags)
@@ -268,7 +327,7 @@ def _cells(array: Array) -> Array:
     return np.array(list(map(csv_cell, array.tolist()))) if array.dtype.kind == "U" else array
 
 
-def _from_arrow(table: Any, cell: Callable[[str], str] | None = None) -> LazyTable:
+def from_arrow(table: Any, cell: Callable[[str], str] | None = None) -> LazyTable:
     """The columns of a table; `cell` gives the text that a cell stands for, where it is not itself."""
     if table.num_rows == 0:
         raise InputError("no rows")
@@ -281,7 +340,7 @@ def _from_arrow(table: Any, cell: Callable[[str], str] | None = None) -> LazyTab
         table.column_names,
         load,
         lambda name: np.asarray(table[name].is_null()),
-        lambda rows: _from_arrow(table.filter(rows), cell),
+        lambda rows: from_arrow(table.filter(rows), cell),
     )
 
 
@@ -299,8 +358,19 @@ def _from_arrow_column(name: str, column: Any) -> Array:
         if len(other):
             raise InputError(f"column '{name}', row {other[0]}: {lengths[other[0]]} values, row 0 has {lengths[0]}")
         return np.asarray(flat).reshape(len(column), lengths[0])
-    array = column.to_numpy()
+    if pa.types.is_boolean(column.type):
+        flags = [_unpacked(chunk) for chunk in column.chunks]
+        return flags[0] if len(flags) == 1 else np.concatenate(flags)
+    array = column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
     return array.astype(str) if array.dtype == object else np.asarray(array)
+
+
+def _unpacked(bits: Any) -> Array:
+    """Booleans, which arrow keeps as bits; its own way to numpy takes ten times as long."""
+    packed = np.frombuffer(bits.buffers()[1], dtype=np.uint8)
+    first, rest = divmod(bits.offset, 8)
+    flags = np.unpackbits(packed[first:], count=rest + len(bits), bitorder="little")
+    return flags[rest:].view(np.bool_)
 
 
 READERS: dict[str, Callable[[Path, Sequence[str]], Mapping[str, Array]]] = {

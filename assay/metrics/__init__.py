@@ -38,6 +38,7 @@ from assay.metrics._failure import (
     risk_at_95,
     risk_at_coverage,
     risk_coverage,
+    tie_excess,
 )
 from assay.metrics._hle import hle_rms, hle_rms_published
 from assay.metrics._isotonic import Isotonic
@@ -52,7 +53,7 @@ from assay.metrics._proper import (
     nll_decomposition,
     nll_refinement,
 )
-from assay.metrics._ranking import Ranking
+from assay.metrics._ranking import Order, Ranking
 from assay.metrics._records import COMPARED, METRICS, Metric, Unit, evaluate, known_metric, metric
 from assay.metrics._split import (
     EceTerms,
@@ -72,6 +73,7 @@ from assay.metrics._tables import (
     class_bins,
     equal_mass,
     equal_width,
+    is_summary,
     isotonic,
     positive_class,
     ranking,
@@ -89,6 +91,7 @@ __all__ = [
     "Isotonic",
     "Metric",
     "Moments",
+    "Order",
     "Rankable",
     "Ranking",
     "RiskCoverage",
@@ -130,6 +133,7 @@ __all__ = [
     "fpr95",
     "hle_rms",
     "hle_rms_published",
+    "is_summary",
     "isotonic",
     "known_metric",
     "mce",
@@ -160,4 +164,5 @@ __all__ = [
     "tables",
     "tace",
     "tally",
+    "tie_excess",
 ]

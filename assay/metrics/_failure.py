@@ -12,6 +12,8 @@ from assay.metrics._ranking import ROUNDING, Ranking, ratio
 from assay.metrics._tables import Rankable, once, ranking
 from assay.predictions import Outcomes
 
+MANY = 10**6  # errors beyond which sums over them are taken by their closed form
+
 
 def auroc(x: Rankable) -> float:
     """Chance that a right answer outranks a wrong one, ties counting half; nan where there is none of either."""
@@ -28,6 +30,8 @@ def fpr95(x: Rankable, *, nearest: bool = False) -> float:
     r = ranking(x)
     if r.n_wrong in (0, r.n):
         return nan
+    if not nearest and r.order is not None:
+        return r.order.wrong_at_95 / r.n_wrong
     if not nearest:
         return float(r.wrong[r.right.searchsorted(19 * r.right[-1] / 20 - ROUNDING)] / r.wrong[-1])
     tpr = r.right / r.right[-1]
@@ -68,12 +72,14 @@ def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
         risk = 1 - r.precision
         return float((risk + np.append(risk[:1], risk[:-1])) @ r.size) / (2 * r.n)
     at_ends = r.n - r.areas.precision
+    if r.order is not None and r.order.tie_excess is not None:
+        return (at_ends + r.order.tie_excess) / r.n
     if len(r.score) == r.n and r.weighing is None:
         return at_ends / r.n
-    return (at_ends + _tie_excess(r, np.flatnonzero(r.size != 1))) / r.n
+    return (at_ends + tie_excess(r, np.flatnonzero(r.size != 1))) / r.n
 
 
-def _tie_excess(r: Ranking, tied: Labels) -> float:
+def tie_excess(r: Ranking, tied: Labels) -> float:
     """What the risks inside tie blocks add up to, over all orders, beyond the risk at the end of each."""
     from scipy.special import digamma
 
@@ -107,8 +113,14 @@ def optimal_aurc(n: int, wrong: float) -> float:
 
     Of weighted errors, which need not count an integer, the last takes the part that is left.
     """
-    k = n - wrong + np.arange(1, int(wrong) + 1)
-    return (float(((k - (n - wrong)) / k).sum()) + (wrong - int(wrong)) * wrong / n) / n
+    right, whole = n - wrong, int(wrong)
+    part = (wrong - whole) * wrong / n
+    if whole > MANY:
+        from scipy.special import digamma
+
+        return (whole - right * float(digamma(right + whole + 1) - digamma(right + 1)) + part) / n
+    j = np.arange(1, whole + 1)
+    return (float((j / (right + j)).sum()) + part) / n
 
 
 def optimal_aurc_closed(error_rate: float) -> float:
@@ -131,6 +143,8 @@ def risk_at_coverage(x: Rankable, coverage: float) -> float:
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must be in (0, 1], got {coverage}")
     k = ceil(coverage * r.n - 1e-9)
+    if r.order is not None and k in r.order.wrong_at:
+        return r.order.wrong_at[k] / k
     block = r.kept.searchsorted(k)
     (before, after), (wrong_before, wrong_after) = r.kept[block - 1 : block + 1], r.wrong[block - 1 : block + 1]
     return float(wrong_before + (k - before) * (wrong_after - wrong_before) / (after - before)) / k

@@ -25,6 +25,16 @@ class Weighing:
 
 
 @dataclass(frozen=True, eq=False)
+class Order:
+    """Of blocks that are no ties, what is known about the order of their samples, or expected of an unknown one."""
+
+    areas: Areas  # sums over samples instead of blocks
+    tie_excess: float | None  # see `aurc`; None: that of the blocks is right, as all orders are equally likely
+    wrong_at_95: float  # errors accepted with 95 % of the right answers
+    wrong_at: dict[int, float]  # errors among so many most confident; others are expected
+
+
+@dataclass(frozen=True, eq=False)
 class Ranking:
     """Cumulative counts at each distinct score, most confident first.
 
@@ -37,6 +47,7 @@ class Ranking:
     kept: Floats  # [t + 1] samples that score at least this: 0, those of the first score, ..., n
     wrong: Floats  # [t + 1] errors among them
     weighing: Weighing | None = None  # of samples that do not all count alike
+    order: Order | None = None  # where blocks stand for several scores
 
     def __post_init__(self) -> None:
         for name in ("score", "kept", "wrong"):
@@ -76,7 +87,7 @@ class Ranking:
     @cached_property
     def areas(self) -> Areas:
         """Sums over the scores that metrics share."""
-        return loops.areas(self.score, self.kept, self.wrong)
+        return loops.areas(self.score, self.kept, self.wrong) if self.order is None else self.order.areas
 
     @cached_property
     def right(self) -> Floats:

@@ -6,10 +6,10 @@ the table itself, so that `metrics.ece(predictions)` and `metrics.ece(bins)` are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -61,11 +61,27 @@ class Summary(Protocol):
     @property
     def of_positive(self) -> Summary | None: ...
 
+    @property
+    def groups(self) -> Mapping[str, Summary]:
+        """Of the rows of each group, where they have groups."""
+
+    @property
+    def by_label(self) -> bool:
+        """Whether the groups are chosen by the true label."""
+
+    def without(self, group: str) -> Summary:
+        """Of the rows of all other groups."""
+
     def moments(self, name: str) -> tuple[Moments, Moments] | None:
         """Of the column `nll`, `brier` or `entropy`, those of right answers and of errors; None if it is absent."""
 
     def bounds(self) -> dict[str, float]:
         """By metric, how far it can be from its value on the rows; metrics that are absent have no bound."""
+
+
+def is_summary(x: object) -> TypeGuard[Summary]:
+    """Whether something is a summary; only these have bounds."""
+    return hasattr(x, "bounds")
 
 
 @dataclass(frozen=True, eq=False)

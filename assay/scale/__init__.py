@@ -1,6 +1,23 @@
 """Audits of any size: a tally of fixed size that adds up, and streams that fill it."""
 
-from assay.scale._streaming import is_sharded, shards, tally
+from assay.scale._engines import added, tallies_in_arrow, tally, tally_on_ray
+from assay.scale._filling import Filling
+from assay.scale._joint import Joint
+from assay.scale._parts import is_sharded, shards
+from assay.scale._streaming import Progress, Stopped, tally_files
 from assay.scale._tally import Tally
 
-__all__ = ["Tally", "is_sharded", "shards", "tally"]
+__all__ = [
+    "Filling",
+    "Joint",
+    "Progress",
+    "Stopped",
+    "Tally",
+    "added",
+    "is_sharded",
+    "shards",
+    "tallies_in_arrow",
+    "tally",
+    "tally_files",
+    "tally_on_ray",
+]

@@ -1,77 +1,149 @@
-"""Tallies of rows that are read once, chunk by chunk, in memory that does not grow with their number."""
+"""Tallies of rows that are read once, part by part, in memory that does not grow with their number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from glob import glob, has_magic
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
+from threading import Event, Lock
 
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay.files import ENDINGS, Columns, read_chunks
-from assay.predictions import Outcomes, Predictions
+from assay.files import Columns
+from assay.scale._parts import Part, parts_of, shards
+from assay.scale._reading import Bad, good_chunks, tally_of
+from assay.scale._sorting import sorted_order
+from assay.scale._state import State
 from assay.scale._tally import Tally
 
 STANDARD = Columns()
-Chunks = Iterable[Predictions | Outcomes]
+EVERY = 5.0  # seconds between two writings of the state
 
 
-def tally(source: str | Path | Chunks, columns: Columns = STANDARD) -> Tally:
-    """The tally of a file, of all files of a folder or a pattern, or of chunks of rows.
+@dataclass
+class Progress:
+    """How far a tally is."""
 
-    Chunks are counted on `--threads` threads while the next ones are read; their order changes no number.
+    rows: int = 0  # read, those of unfinished parts among them
+    of: int = 0  # 0 if nobody knows
+    left_out: dict[str, list[str]] = field(default_factory=dict)  # by part, what was bad in it
 
-    >>> from assay import evaluate, examples
-    >>> rows = examples.load()
-    >>> whole = tally(rows[start : start + 1000] for start in range(0, len(rows), 1000))
-    >>> evaluate(whole)["ece"] == evaluate(Tally.of(rows))["ece"]
-    True
+    def __str__(self) -> str:
+        return f"{self.rows:,}{f' of {self.of:,}' if self.of else ''} rows"
+
+
+Watch = Callable[[Progress], None]
+
+
+class _Leave(Exception):
+    """Tells a thread that nobody waits for it any more."""
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, and how far it came."""
+
+
+def tally_files(
+    source: str | Path,
+    columns: Columns = STANDARD,
+    *,
+    exact: bool = False,
+    state: Path | None = None,
+    skip_bad: int = 0,
+    watch: Watch = lambda _: None,
+) -> Tally:
+    """The tally of a file, of all files of a folder or a pattern, or of an address such as s3://bucket/folder.
+
+    Row groups are read on `--threads` threads; their order changes no number. `exact` sorts the rows too, on the disk.
+    `state` is a file that keeps what has been counted: after a kill the same call goes on with what is left, and no
+    row is counted twice. At most `skip_bad` bad rows, row groups and files are left out; `watch` is told of them.
     """
-    chunks = _of_files(shards(source), columns) if isinstance(source, str | Path) else iter(source)
-    total: Tally | None = None
-    for part in _tallies(chunks):
-        total = part if total is None else total + part
-    if total is None:
-        raise InputError("no rows")
-    return total
+    known = State() if state is None else State.load(state, columns)
+    bad = Bad(skip_bad, {part: list(said) for part, said in known.left_out.items()})
+    files = shards(source)
+    if state is not None:
+        known.check(files, state)
+    parts = list(_parts(files, columns, bad))
+    far = Progress(of=sum(part.rows for part in parts) if all(part.rows for part in parts) else 0)
+    far.left_out = bad.left_out
+    _fill(known, parts, columns, bad, far, watch, state)
+    if known.tally is None:
+        raise InputError(f"{source}: no rows")
+    if exact and known.tally.cells.mixed.any():
+        again = Bad(skip_bad)
+        chunks = (chunk for part in parts for chunk in good_chunks(part, columns, again))
+        return replace(known.tally, order=sorted_order(known.tally.cells, chunks))
+    return known.tally
 
 
-def shards(source: str | Path) -> list[Path]:
-    """The files that a path, a folder or a pattern stands for, in order of their names."""
-    path = Path(source)
-    if not is_sharded(path):
-        return [path]
-    if not path.is_dir():
-        found = [Path(name) for name in sorted(glob(str(source)))]
-    else:
-        found = sorted(x for x in path.iterdir() if x.suffix in ENDINGS)
-    if not found:
-        raise InputError(f"{source}: no files of predictions there")
-    return found
+def _parts(files: list[Path | str], columns: Columns, bad: Bad) -> Iterator[Part]:
+    for file in files:
+        if str(file) in bad.left_out:
+            continue
+        try:
+            yield from parts_of(file, columns)
+        except InputError as problem:
+            bad.leave_out(str(file), problem)
 
 
-def is_sharded(path: Path) -> bool:
-    """Whether a path is a folder or a pattern of files."""
-    return path.is_dir() or (has_magic(str(path)) and not path.exists())
+def _fill(
+    known: State, parts: list[Part], columns: Columns, bad: Bad, far: Progress, watch: Watch, state: Path | None
+) -> None:
+    """Count the parts that the state does not have, and keep it now and then."""
+    todo = [part for part in parts if part.name not in known.parts]
+    far.rows = len(known.tally or ())
+    saved = time.monotonic()
+    try:
+        watch(far)
+        for part, found in _in_threads(todo, columns, bad, known, far):
+            if part is not None:
+                known.add(part, found, bad.left_out)
+            watch(far)
+            if state is not None and time.monotonic() - saved > EVERY:
+                known.save(state, columns)
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        kept = f"; give --state {state} again to go on" if state else "; with --state FILE it could go on from here"
+        counted = replace(far, rows=len(known.tally or ()))  # without parts that were not finished
+        raise Stopped(f"stopped after {counted}{kept}") from None
+    finally:
+        if state is not None:
+            known.save(state, columns)
 
 
-def _of_files(paths: list[Path], columns: Columns) -> Iterator[Predictions | Outcomes]:
-    for path in paths:
-        yield from read_chunks(path, columns)
+def _in_threads(
+    todo: list[Part], columns: Columns, bad: Bad, known: State, far: Progress
+) -> Iterator[tuple[Part | None, Tally | None]]:
+    """The parts with their tallies as they are done; None several times a second, to look at the progress."""
+    stop, lock = Event(), Lock()
 
+    def count(rows: int) -> None:
+        with lock:
+            far.rows += rows
+        if stop.is_set():
+            raise _Leave
 
-def _tallies(chunks: Iterator[Predictions | Outcomes]) -> Iterator[Tally]:
-    """The tally of each chunk, in order; as many chunks as threads are in memory."""
-    n = loops.n_threads()
-    if n == 1:
-        yield from map(Tally.of, chunks)
-        return
-    waiting: list[Future[Tally]] = []
+    def work(part: Part) -> Tally | None:
+        on_grid = known.tally is not None and known.tally.cells.on_grid
+        return tally_of(part, columns, bad, on_grid=on_grid, count=count)
+
+    waiting: dict[Future[Tally | None], Part] = {}
+    queue, n = iter(todo), loops.n_threads()
     with ThreadPoolExecutor(n) as pool, loops.threads(1):
-        for chunk in chunks:
-            waiting.append(pool.submit(Tally.of, chunk))
-            if len(waiting) > n:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+        try:
+            while True:
+                for part in islice(queue, n + 1 - len(waiting)):
+                    waiting[pool.submit(work, part)] = part
+                if not waiting:
+                    return
+                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield waiting.pop(future), future.result()
+                yield None, None
+        finally:
+            stop.set()
+            for future in waiting:
+                future.cancel()

@@ -31,9 +31,14 @@ class AccuracyChange:
 
 def accuracy_change(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> AccuracyChange:
     """Compare two accuracies by the pairs in which exactly one answer is right."""
+    return accuracy_change_of(gained=int((second & ~first).sum()), lost=int((first & ~second).sum()), n=len(first))
+
+
+def accuracy_change_of(*, gained: int, lost: int, n: int) -> AccuracyChange:
+    """The same from the numbers of pairs in which only the second, and only the first, is right."""
     from scipy.special import bdtr
 
-    gained, lost, n = int((second & ~first).sum()), int((first & ~second).sum()), len(first) + 2
+    n += 2
     p_value = min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))) if gained + lost else 1.0
     change = (gained - lost) / n
     return AccuracyChange(Estimate(change, sqrt(((gained + lost + 1) / n - change**2) / n), n), p_value)

@@ -59,7 +59,9 @@ def fpr95_interval(r: Ranking) -> Interval:
     missed *= quantile / student(n_right - 1)
     plausible = missed <= quantile
     left = quantile * np.sqrt(1 - (missed[plausible] / quantile) ** 2)
-    low, high = _wilson(fpr[1:][plausible], r.n_wrong, left)
+    least = fpr[1:] if r.order is None else fpr[:-1]  # a threshold may lie inside a block that is no tie
+    low, _ = _wilson(least[plausible], r.n_wrong, left)
+    _, high = _wilson(fpr[1:][plausible], r.n_wrong, left)
     return Interval(max(float(low.min()), 0.0), min(float(high.max()), 1.0))
 
 

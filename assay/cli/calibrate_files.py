@@ -1,0 +1,68 @@
+"""`assay calibrate` on more rows than fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from assay import maps
+from assay._core.arrays import InputError
+from assay._core.writing import not_over
+from assay.calibrators import apply_to_files, streamed_temperature, summary_histogram, summary_isotonic
+from assay.comparing import compare
+from assay.files import Columns, read_chunks, read_rows
+from assay.maps import Map
+from assay.predictions import Outcomes, Predictions
+from assay.report import terminal
+from assay.scale import shards, tally, tally_files
+
+METHODS = ("temperature", "isotonic", "histogram")
+
+
+def calibrate_files(
+    held_out: Path, method: str, test: Path | None, out: Path | None, save: Path | None, columns: Columns
+) -> None:
+    """Fit in passes over the held-out files, and judge and apply the map on the test files."""
+    if method not in METHODS:
+        raise InputError(f"of a folder or a pattern {', '.join(METHODS)} can be fitted; {method} needs a single file")
+    if out is not None and test is None:
+        raise InputError("--out needs --apply, the predictions to calibrate")
+    if test is not None and {*map(str, shards(held_out))} & {*map(str, shards(test))}:
+        raise InputError(f"{held_out} and {test} share a file; judge on rows that were not fitted on")
+    not_over(save, reading=[held_out, test])
+    console = Console()
+    with Console(stderr=True).status(f"fitting {method}"):
+        mapping = _fitted(held_out, method, columns)
+    if save is not None:
+        maps.save(mapping, save)
+    if test is None:
+        console.print(f"map: {mapping}\nfit: {mapping.fit}", highlight=False)
+        return
+    with Console(stderr=True).status("applying"):
+        before = tally_files(test, columns)
+        after = tally(_calibrated(mapping, test, columns))
+        if out is not None:
+            apply_to_files(mapping, test, out, columns)
+    judged = {method: (mapping, compare(before, after))}
+    console.print(terminal.calibrators_view(judged, f"{len(before):,} rows, of the test set", {}, in_folds=False))
+
+
+def _fitted(held_out: Path, method: str, columns: Columns) -> Map:
+    if method == "temperature":
+        return streamed_temperature(partial(_chunks, held_out, columns))
+    counted = tally_files(held_out, columns)
+    return summary_isotonic(counted) if method == "isotonic" else summary_histogram(counted)
+
+
+def _chunks(source: Path, columns: Columns) -> Iterator[Predictions | Outcomes]:
+    for file in shards(source):
+        yield from read_chunks(file, columns)
+
+
+def _calibrated(mapping: Map, source: Path, columns: Columns) -> Iterator[Predictions | Outcomes]:
+    for file in shards(source):
+        for chunk in read_rows(file, columns):
+            yield maps.apply(mapping, chunk)

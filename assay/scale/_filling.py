@@ -1,0 +1,125 @@
+"""Rows on their way into a tally."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from assay._core import loops
+from assay._core.arrays import Array, Floats, InputError, Mask, Tags
+from assay._core.plain import Grid
+from assay.metrics import Tables
+from assay.predictions import Outcomes, Predictions
+from assay.scale import _cells
+from assay.scale._cells import Cells
+from assay.scale._tally import MEANS, Tally
+
+ROOM = 2**31  # rows that the counts of one grid have room for
+NONE = Cells(np.zeros((0, 3)), np.zeros(0, dtype=bool))
+UNKNOWN = np.full((len(MEANS), 2, 2), np.nan)
+
+
+class Filling:
+    """A tally that is being made: chunks of rows are added to it one after the other.
+
+    `on_grid` is for those who know that there are more distinct scores than a tally keeps: nobody looks for them then.
+    """
+
+    def __init__(self, *, on_grid: bool = False) -> None:
+        self._on_grid = on_grid
+        self._cells = NONE
+        self._grid: Array | None = None  # what has been counted beside these cells
+        self._room = 0
+        self._rest: Tally | None = None  # everything but the cells
+        self._positive: Filling | None = None
+        self._groups: dict[str, Filling] = {}
+
+    @property
+    def some(self) -> bool:
+        """Whether any rows have been added."""
+        return self._rest is not None
+
+    def add(self, rows: Predictions | Outcomes) -> None:
+        """Count these rows."""
+        if rows.weights is not None:
+            raise InputError("a tally counts every row alike; weighted rows must be evaluated in memory")
+        t = Tables(rows)
+        o = t.outcomes
+        classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
+        rest = Tally(NONE, _sums(o), classes, None, o.is_probability, label_groups=labels)
+        self._rest = rest if self._rest is None else self._rest + rest
+        self._count(o.confidence, o.correct, o.is_probability)
+        if t.n_classes == 2:
+            self._positive = self._positive or Filling(on_grid=self._on_grid)
+            self._positive.add(replace(t.positive.outcomes, group=None))
+        if rows.group is not None:
+            self._add_groups(rows, rows.group)
+
+    def _add_groups(self, rows: Predictions | Outcomes, group: Tags) -> None:
+        names, member = np.unique(group, return_inverse=True)
+        for i, name in enumerate(map(str, names.tolist())):
+            filling = self._groups.setdefault(name, Filling(on_grid=False))
+            filling.add(replace(rows[member == i], group=None))
+
+    def add_pairs(self, confidence: Floats, correct: Array, first: int) -> None:
+        """Count confidences that nobody has checked, and bits that say which answers are right; on the grid.
+
+        A confidence outside [0, 1] is an error, after which this tally is of no more use.
+        """
+        if self._rest is None:
+            self._rest = Tally(NONE, UNKNOWN)
+        loops.add_bits_to_cells(confidence, correct, first, self._room_for(len(confidence)))
+
+    def tally(self) -> Tally:
+        """The tally of all rows so far."""
+        if self._rest is None:
+            raise InputError("no rows")
+        counted = NONE if self._grid is None else Cells.of_grid(self._grid)
+        cells = (self._cells + counted).fitting(self._rest.is_probability)
+        positive = None if self._positive is None else self._positive.tally()
+        groups = {name: filling.tally() for name, filling in self._groups.items()}
+        return replace(self._rest, cells=cells, of_positive=positive, groups=groups)
+
+    def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
+        self._on_grid = self._on_grid or self._cells.on_grid or _many(confidence)
+        if not (self._on_grid and is_probability):
+            self._cells = (self._cells + Cells.of_scores(confidence, correct)).fitting(is_probability)
+            return
+        loops.add_to_cells(confidence, correct, self._room_for(len(confidence)))
+
+    def _room_for(self, rows: int) -> Array:
+        """The grid, if it has room for so many rows, or else a new one."""
+        if self._grid is None or self._room < rows:
+            self._cells = self._cells if self._grid is None else self._cells + Cells.of_grid(self._grid)
+            self._grid, self._room = Grid.empty(), ROOM
+        self._room -= rows
+        return self._grid
+
+
+def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:
+    """Which labels occur in which groups."""
+    if rows.group is None or isinstance(rows, Outcomes):
+        return frozenset()
+    names, member = np.unique(rows.group, return_inverse=True)
+    label, name = np.divmod(np.unique(rows.labels * len(names) + member), len(names))
+    return frozenset(zip(label.tolist(), map(str, names[name].tolist()), strict=True))
+
+
+def _sums(o: Outcomes) -> Floats:
+    """Of NLL, Brier and entropy: sums over right answers and over errors, and of the squares."""
+    if o.nll is None and o.brier is None and o.entropy is None:
+        return UNKNOWN
+    return np.array([_moments(column, o.correct) for column in (o.nll, o.brier, o.entropy)])
+
+
+def _moments(column: Floats | None, correct: Mask) -> Floats:
+    if column is None:
+        return np.full((2, 2), np.nan)
+    return np.array([[part.sum(), part @ part] for part in (column[correct], column[~correct])])
+
+
+def _many(confidence: Floats) -> bool:
+    """Whether more than `DISTINCT` scores are seen at once, by the first rows: else all rows are sorted to tell."""
+    most = _cells.DISTINCT
+    return len(confidence) > most and len(np.unique(confidence[: 2 * most])) > most

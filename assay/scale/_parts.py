@@ -1,0 +1,118 @@
+"""The parts of files that are read at once: whole files, or row groups of Parquet files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from glob import glob, has_magic
+from pathlib import Path
+
+from assay._core.arrays import InputError
+from assay.files import ENDINGS, Columns, Needed, file_system, needed_of, open_parquet
+
+ROWS = 2**20  # of a part, unless one row group has more
+ADDRESS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])|^(file):/{1,3}(?=[^/])")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some row groups of a Parquet file, or a whole file of another kind."""
+
+    file: Path | str  # a path, or an address such as s3://
+    groups: tuple[int, ...] | None = None
+    start: int = 0  # rows of the file before it
+    rows: int = 0  # 0 if nobody knows before it is read
+    used: Needed | None = None  # columns
+    name: str = ""  # what tells it from other parts, in a state that is kept
+
+    def each_group(self) -> Iterator[Part]:
+        """The parts of one row group each that it is made of."""
+        if self.groups is None:
+            yield self
+            return
+        start = self.start
+        with open_parquet(self.file) as opened:
+            sizes = [opened.metadata.row_group(i).num_rows for i in self.groups]
+        for group, rows in zip(self.groups, sizes, strict=True):
+            yield replace(self, groups=(group,), start=start, rows=rows)
+            start += rows
+
+
+def address(source: str | Path) -> str | None:
+    """The address (s3://bucket/name) that a source is, if it is no path; a Path has lost one of the slashes."""
+    found = ADDRESS.match(str(source))
+    if found is None or Path(source).exists():
+        return None
+    scheme = found[1] or found[2]
+    return f"{scheme}://{'/' if scheme == 'file' else ''}{str(source)[found.end() :]}"
+
+
+def is_sharded(source: str | Path) -> bool:
+    """Whether a source is a folder, a pattern of files, or an address."""
+    path = Path(source)
+    return path.is_dir() or address(source) is not None or (has_magic(str(source)) and not path.exists())
+
+
+def shards(source: str | Path) -> list[Path | str]:
+    """The files that a path, a folder, a pattern or an address stands for, in order of their names."""
+    place, path = address(source), Path(source)
+    if place is not None:
+        found: list[Path | str] = list(_at_address(place))
+    elif not is_sharded(path):
+        return [path]
+    elif path.is_dir():
+        found = sorted(x for x in path.iterdir() if x.suffix in ENDINGS)
+    else:
+        found = [Path(name) for name in sorted(glob(str(source)))]
+    if not found:
+        raise InputError(f"{source}: no files of predictions there")
+    return found
+
+
+def _at_address(place: str) -> list[str]:
+    from pyarrow import fs
+
+    system, path = file_system(place)
+    folder, pattern = (path.rpartition("/")[0], path) if has_magic(path) else (path, f"{path.rstrip('/')}/*")
+    prefix = place.removesuffix(path)
+    try:
+        if not has_magic(path) and system.get_file_info(path).type == fs.FileType.File:
+            return [place]
+        inside = system.get_file_info(fs.FileSelector(folder))
+    except OSError as problem:
+        raise InputError(f"{place}: {str(problem).splitlines()[0]}") from problem
+    names = [x.path for x in inside if fnmatch(x.path, pattern) and Path(x.path).suffix == ".parquet"]
+    return [prefix + name for name in sorted(names)]
+
+
+def parts_of(file: Path | str, columns: Columns) -> list[Part]:
+    """The parts of a file."""
+    if Path(file).suffix != ".parquet":
+        return [Part(file, name=str(file))]
+    try:
+        with open_parquet(file) as opened:
+            sizes = [opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)]
+    except InputError as problem:
+        raise InputError(f"{file}: {problem}") from problem
+    except Exception as problem:  # whatever arrow raises of a damaged or missing file
+        missing = isinstance(problem, FileNotFoundError)
+        reason = (
+            "no such file" if missing else "cannot be read as parquet: it is damaged, incomplete or of another kind"
+        )
+        raise InputError(f"{file}: {reason}") from problem
+    return _grouped(file, sizes, needed_of(file, columns))
+
+
+def _grouped(file: Path | str, sizes: list[int], used: Needed) -> list[Part]:
+    """Row groups side by side until they have enough rows."""
+    parts: list[Part] = []
+    groups: list[int] = []
+    start = rows = 0
+    for i, size in enumerate(sizes):
+        groups, rows = [*groups, i], rows + size
+        if rows >= ROWS or i == len(sizes) - 1:
+            parts.append(Part(file, tuple(groups), start, rows, used, f"{file}#{groups[0]}-{i}"))
+            groups, start, rows = [], start + rows, 0
+    return parts

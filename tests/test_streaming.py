@@ -1,0 +1,411 @@
+"""Files of any size: what is read once, part by part, equals what is read at once, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+from assay import Outcomes, Predictions, calibrators, evaluate, files, maps
+from assay._core import loops
+from assay._core.arrays import InputError
+from assay.files import Columns
+from assay.scale import Stopped, Tally, added, tallies_in_arrow, tally, tally_files
+from assay.scale._tally import ORDERED
+
+ROWS = 40_000
+
+
+def outcomes(n: int = ROWS, seed: int = 0) -> Outcomes:
+    rng = np.random.default_rng(seed)
+    z = 2 * rng.standard_normal(n) + 1
+    confidence = 1 / (1 + np.exp(-np.abs(z)))
+    confidence[: n // 10] = np.round(confidence[: n // 10], 2)
+    return Outcomes.from_scores(confidence, rng.random(n) < confidence**2)
+
+
+def frame(o: Outcomes) -> pa.Table:
+    return pa.table({"confidence": o.confidence, "correct": o.correct, "note": pa.array(["x"] * len(o))})
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Four files with five row groups each."""
+    (tmp_path / "rows").mkdir()
+    for i in range(4):
+        rows = slice(i * ROWS // 4, (i + 1) * ROWS // 4)
+        pq.write_table(frame(outcomes()[rows]), tmp_path / "rows" / f"{i}.parquet", row_group_size=2_000)
+    return tmp_path / "rows"
+
+
+@pytest.fixture
+def small_parts(monkeypatch) -> None:
+    """A part is a row group or two, and the state is written after each."""
+    monkeypatch.setattr("assay.scale._parts.ROWS", 4_000)
+    monkeypatch.setattr("assay.scale._streaming.EVERY", 0)
+
+
+def same(a: Tally, b: Tally) -> bool:
+    """Whole numbers exactly, sums to 1e-12."""
+    x, y = a.cells, b.cells
+    alike = np.array_equal(x.table[:, :2], y.table[:, :2]) and np.array_equal(x.mixed, y.mixed)
+    return x.on_grid == y.on_grid and alike and np.allclose(x.table[:, 2], y.table[:, 2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_row_groups_add_up_to_the_whole_on_any_number_of_threads(folder, small_parts, threads):
+    with loops.threads(threads):
+        assert same(tally(folder), Tally.of(outcomes()))
+
+
+def test_sorting_on_the_disk_makes_the_ranking_exact(folder, small_parts, monkeypatch):
+    monkeypatch.setattr("assay.scale._sorting.ROWS", 3_000)
+    found, exact = tally_files(folder, exact=True), evaluate(outcomes(), ORDERED)
+    assert found.cells.mixed.any()
+    assert {found.bounds()[key] for key in ORDERED} == {0.0}
+    for key, value in evaluate(found, ORDERED).items():
+        assert value == pytest.approx(exact[key], rel=1e-12, abs=1e-15), key
+
+
+def test_a_sum_with_a_sorted_tally_is_no_longer_exact(folder):
+    found = tally_files(folder, exact=True)
+    assert (found + found).bounds()["fpr95"] > 0
+
+
+def test_stopped_at_any_time_it_goes_on_and_counts_no_row_twice(folder, small_parts, tmp_path):
+    state, stops = tmp_path / "state", random.Random(0)
+    for _ in range(20):
+        left = stops.randint(1, 4)
+
+        def watch(_: object) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+        with suppress(Stopped):
+            tally_files(folder, state=state, watch=watch)
+    found = tally_files(folder, state=state)
+    assert same(found, Tally.of(outcomes()))
+    assert same(tally_files(folder, state=state), found)
+
+
+def test_who_stops_it_is_told_how_far_it_came(folder, tmp_path):
+    def watch(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Stopped, match=r"stopped after [\d,]+ of 40,000 rows; give --state .*state again"):
+        tally_files(folder, state=tmp_path / "state", watch=watch)
+    with pytest.raises(Stopped, match="with --state FILE it could go on from here"):
+        tally_files(folder, watch=watch)
+
+
+@pytest.mark.long
+def test_killed_at_ten_random_times_it_goes_on_and_counts_no_row_twice(folder, tmp_path):
+    whole, state, times = Tally.of(outcomes()), tmp_path / "state", random.Random(0)
+    code = (
+        "import time, sys, assay.scale._streaming as s, assay.scale._parts as p, assay.scale as scale;"
+        "p.ROWS = 2000; s.EVERY = 0; print('begun', flush=True);"
+        f"found = scale.tally_files({str(folder)!r}, state=s.Path({str(state)!r}), watch=lambda _: time.sleep(0.02));"
+        f"found.save({str(tmp_path / 'found')!r})"
+    )
+    for _ in range(10):
+        run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert run.stdout is not None
+        run.stdout.readline()
+        time.sleep(times.uniform(0, 0.3))
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    assert same(Tally.load(tmp_path / "found"), whole)
+
+
+def test_new_files_are_added_to_a_state_and_changed_ones_refused(folder, tmp_path):
+    tally_files(folder, state=tmp_path / "state")
+    pq.write_table(frame(outcomes(500, seed=1)), folder / "new.parquet")
+    assert len(tally_files(folder, state=tmp_path / "state")) == ROWS + 500
+    pq.write_table(frame(outcomes(501, seed=2)), folder / "new.parquet")
+    with pytest.raises(InputError, match=r"new\.parquet: has changed since it was read; delete .*state"):
+        tally_files(folder, state=tmp_path / "state")
+    with pytest.raises(InputError, match="other columns"):
+        tally_files(folder, Columns(confidence="confidence"), state=tmp_path / "state")
+    (folder / "new.parquet").unlink()
+    with pytest.raises(InputError, match=r"new\.parquet: has been counted and is not there any more"):
+        tally_files(folder, state=tmp_path / "state")
+    (tmp_path / "state").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="is no state of an audit"):
+        tally_files(folder, state=tmp_path / "state")
+
+
+def spoiled(folder: Path) -> None:
+    """A bad row, a missing value, a damaged row group and a damaged file."""
+    o = outcomes(9_000, seed=3)
+    table = frame(o)
+    confidence = table["confidence"].to_pandas().to_numpy().copy()
+    confidence[4_321] = 1.5
+    correct = pa.array([None if i == 77 else bool(x) for i, x in enumerate(o.correct)])
+    table = table.set_column(0, "confidence", pa.array(confidence)).set_column(1, "correct", correct)
+    pq.write_table(table, folder / "spoiled.parquet", row_group_size=3_000, compression="none", use_dictionary=False)
+    about = pq.ParquetFile(folder / "spoiled.parquet").metadata.row_group(2).column(0)
+    content = bytearray((folder / "spoiled.parquet").read_bytes())
+    start = about.data_page_offset
+    content[start : start + 40] = b"\xff" * 40
+    (folder / "spoiled.parquet").write_bytes(content)
+    (folder / "torn.parquet").write_bytes((folder / "0.parquet").read_bytes()[:-100])
+
+
+def test_what_is_bad_is_named_and_left_out_up_to_a_number(folder, small_parts):
+    spoiled(folder)
+    seen: list[dict[str, list[str]]] = []
+    found = tally_files(folder, skip_bad=4, watch=lambda p: seen.append(p.left_out))
+    good = np.setdiff1d(np.arange(6_000), [77, 4_321])
+    assert same(found, Tally.of(outcomes() + outcomes(9_000, seed=3)[good]))
+    places = sorted(place for part in seen[-1].values() for place in part)
+    assert "spoiled.parquet: cannot be read as parquet" in places[0]
+    assert "(3,000 rows from 6000 on)" in places[0]
+    assert "spoiled.parquet: column 'correct', row 77: no value" in places[1]
+    assert "spoiled.parquet: row 4321: confidence 1.5 is outside" in places[2]
+    assert "torn.parquet: cannot be read" in places[3]
+    with pytest.raises(InputError, match="more than 3 bad places"):
+        tally_files(folder, skip_bad=3)
+    with pytest.raises(InputError, match=r"torn\.parquet"):
+        tally_files(folder)
+
+
+def test_the_first_bad_row_is_named_by_its_place_in_the_file(folder, small_parts):
+    o = outcomes(9_000)
+    confidence = o.confidence.copy()
+    confidence[7_654] = -0.5
+    pq.write_table(pa.table({"confidence": confidence, "correct": o.correct}), folder / "p.parquet", row_group_size=500)
+    with pytest.raises(InputError, match=r"p\.parquet: row 7654: confidence -0\.5"):
+        tally(folder)
+
+
+def test_addresses_are_read_through_pyarrow(folder):
+    for address in (f"file://{folder}", f"file://{folder}/*.parquet", f"file:{folder}"):
+        assert same(tally(address), Tally.of(outcomes()))
+    with pytest.raises(InputError, match="no way to this address"):
+        tally("gopher://somewhere/rows")
+
+
+def engines(folder: Path):
+    import polars
+
+    dataset = pyarrow.dataset.dataset(folder)
+    yield "pyarrow dataset", dataset
+    yield "table", dataset.to_table()
+    yield "reader", pa.RecordBatchReader.from_batches(dataset.schema, dataset.to_batches())
+    yield "batches", dataset.to_batches()
+    yield "polars lazy", polars.scan_parquet(folder / "*.parquet")
+    yield "polars", polars.read_parquet(folder / "*.parquet")
+    yield "pandas", dataset.to_table().to_pandas()
+    yield "tallies", [tally(file) for file in sorted(folder.iterdir())]
+    spark = tallies_in_arrow()
+    yield "spark", [Tally.from_bytes(x["tally"][0].as_py()) for x in spark(iter(dataset.to_batches()))]
+
+
+def test_engines_equal_each_other(folder):
+    whole = Tally.of(outcomes())
+    for name, source in engines(folder):
+        assert same(tally(source), whole), name
+
+
+def test_duckdb(folder):
+    duckdb = pytest.importorskip("duckdb")
+    assert same(tally(duckdb.sql(f"select * from '{folder}/*.parquet'")), Tally.of(outcomes()))
+
+
+def test_nothing_to_count_is_refused():
+    with pytest.raises(InputError, match="no rows"):
+        tally([])
+    with pytest.raises(InputError, match="no rows"):
+        added([])
+    with pytest.raises(InputError, match="a chunk of rows is"):
+        tally(["abc"])
+
+
+@pytest.mark.long
+def test_ray_on_two_nodes_one_of_which_is_killed(folder):
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    second = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        whole = Tally.of(outcomes())
+        files = sorted(map(str, folder.iterdir()))
+        assert same(tally(ray.data.read_parquet(files)), whole)
+
+        def slow(batch):
+            time.sleep(1)
+            return batch
+
+        from threading import Timer
+
+        Timer(4, cluster.remove_node, [second]).start()
+        dataset = ray.data.read_parquet(files, override_num_blocks=16).map_batches(slow, batch_format="pyarrow")
+        assert same(tally(dataset), whole)
+        assert len([node for node in ray.nodes() if node["Alive"]]) == 1
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def test_the_command_says_what_does_not_go_together(folder, tmp_path):
+    from assay.cli import app
+
+    def run(*words: str) -> None:
+        app(["audit", *words], result_action="return_value", exit_on_error=False, print_error=False)
+
+    file = str(folder / "0.parquet")
+    with pytest.raises(InputError, match="--exact is for a folder"):
+        run(file, "--exact")
+    with pytest.raises(InputError, match="--address is for --engine ray"):
+        run(str(folder), "--address", "auto")
+    with pytest.raises(InputError, match="--state is for --engine threads"):
+        run(str(folder), "--engine", "ray", "--state", str(tmp_path / "s"))
+    with pytest.raises(InputError, match="--skip-bad must be 0 or more"):
+        run(str(folder), "--skip-bad", "-1")
+
+
+def test_the_command_lists_what_it_left_out_and_keeps_its_state(folder, tmp_path, capsys):
+    from assay.cli import app
+
+    spoiled(folder)
+    os.remove(folder / "torn.parquet")
+    words = [str(folder), "--skip-bad", "3", "--state", str(tmp_path / "state"), "--exact"]
+    for _ in range(2):
+        app(["audit", *words], result_action="return_value")
+        said = capsys.readouterr()
+        assert "left out 3" in said.err
+        assert "row 4321" in said.err
+        assert "45,998 samples" in said.out
+        assert "(auroc)" not in said.out
+
+
+def with_classes(tmp_path: Path, name: str, seed: int, n: int = 6_000) -> tuple[Path, Predictions]:
+    """A folder of two files of logits, with ids, and its rows."""
+    rng = np.random.default_rng(seed)
+    labels, logits = rng.integers(0, 5, n), 2 * rng.standard_normal((n, 5), dtype=np.float32)
+    logits[np.arange(n), labels] += 2
+    p = Predictions.from_logits(2 * logits, labels, ids=np.arange(n))
+    (tmp_path / name).mkdir()
+    for i in (0, 1):
+        files.write(p[i * n // 2 : (i + 1) * n // 2], tmp_path / name / f"{i}.parquet")
+    return tmp_path / name, p
+
+
+def test_a_temperature_in_passes_is_that_of_all_rows(tmp_path):
+    _, p = with_classes(tmp_path, "rows", 0)
+    passes = 0
+
+    def chunks():
+        nonlocal passes
+        passes += 1
+        return (p[start : start + 700] for start in range(0, len(p), 700))
+
+    found = calibrators.streamed_temperature(chunks)
+    assert found.t == pytest.approx(calibrators.temperature(p).t, rel=1e-6)
+    assert found.fit.after == pytest.approx(calibrators.temperature(p).fit.after, rel=1e-9)
+    assert found.fit.n == len(p)
+    assert passes <= 5  # the start, at most three, and the loss before
+
+
+def test_top_label_maps_from_a_tally_are_those_of_its_rows():
+    o = outcomes(8_000)
+    counted = Tally.of(o)
+    assert not counted.cells.on_grid
+    x = np.linspace(0.5, 1, 300)
+    for ours, theirs in (
+        (calibrators.summary_isotonic(counted), calibrators.isotonic(o)),
+        (calibrators.summary_histogram(counted), calibrators.histogram(o)),
+    ):
+        np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-12)
+        assert (ours.fit.before, ours.fit.after) == pytest.approx((theirs.fit.before, theirs.fit.after), rel=1e-12)
+
+
+def test_a_map_is_applied_file_by_file(tmp_path):
+    source, p = with_classes(tmp_path, "rows", 0)
+    warm = calibrators.temperature(p)
+    assert calibrators.apply_to_files(warm, source, tmp_path / "warm") == len(p)
+    found = [files.read(tmp_path / "warm" / f"{i}.parquet") for i in (0, 1)]
+    whole = maps.apply(warm, p)
+    np.testing.assert_array_equal((found[0] + found[1]).values, whole.values)
+    np.testing.assert_array_equal((found[0] + found[1]).ids, whole.ids)
+    assert found[0].map_digest == whole.map_digest
+    with pytest.raises(InputError, match="applied to these predictions before"):
+        calibrators.apply_to_files(warm, tmp_path / "warm", tmp_path / "again")
+    with pytest.raises(InputError, match="give a folder of its own"):
+        calibrators.apply_to_files(warm, source, source)
+
+
+def test_the_command_calibrates_folders(tmp_path, capsys):
+    from assay.cli import app
+
+    held_out, test = with_classes(tmp_path, "held_out", 0)[0], with_classes(tmp_path, "test", 1)[0]
+    words = [str(held_out), "--apply", str(test), "--out", str(tmp_path / "out"), "--save", str(tmp_path / "map.json")]
+    app(["calibrate", *words], result_action="return_value")
+    assert "6,000 rows, of the test set" in capsys.readouterr().out
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["0.parquet", "1.parquet"]
+    with pytest.raises(InputError, match="share a file"):
+        app(["calibrate", str(held_out), "--apply", str(held_out)], result_action="return_value", exit_on_error=False)
+    with pytest.raises(InputError, match="vector needs a single file"):
+        app(["calibrate", str(held_out), "--method", "vector"], result_action="return_value", exit_on_error=False)
+
+
+def test_the_command_chooses_a_threshold_from_a_folder(folder, tmp_path, capsys):
+    from assay.cli import app
+
+    words = ["threshold", str(folder), "--risk", "0.3", "--json", str(tmp_path / "t.json")]
+    app(words, result_action="return_value")
+    found = json.loads((tmp_path / "t.json").read_text())
+    o = outcomes()
+    accepted = o.confidence >= found["value"]
+    assert found["accepted"] == accepted.sum()
+    with pytest.raises(InputError, match="--by needs the rows"):
+        app([*words, "--by", "group"], result_action="return_value", exit_on_error=False)
+
+
+DISTRIBUTED = """
+import sys
+import torch.distributed as distributed
+from assay import Outcomes
+from assay.nn.distributed import all_added
+from assay.scale import Tally
+rank, store, out = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+rows = Outcomes.from_scores([[0.9, 0.8, 0.7], [0.6]][rank], [[True, True, False], [True]][rank])
+all_added(Tally.of(rows)).save(f"{out}{rank}")
+"""
+
+
+@pytest.mark.long
+def test_processes_that_train_together_have_the_same_sum(tmp_path):
+    runs = [
+        subprocess.Popen([sys.executable, "-c", DISTRIBUTED, str(rank), str(tmp_path / "store"), str(tmp_path / "out")])
+        for rank in (0, 1)
+    ]
+    assert [run.wait(timeout=120) for run in runs] == [0, 0]
+    whole = Tally.of(Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [True, True, False, True]))
+    for rank in (0, 1):
+        assert same(Tally.load(tmp_path / f"out{rank}"), whole)
+
+
+def test_a_process_alone_has_its_own_sum():
+    from assay.nn.distributed import all_added
+
+    own = Tally.of(outcomes(100))
+    assert all_added(own) is own
