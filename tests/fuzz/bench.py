@@ -102,14 +102,14 @@ class Bench:
             self.folder.mkdir(parents=True)
             os.chdir(self.folder)
             prepare(self.folder)
-            shutil.copytree(self.folder, folder / "whole")
         os.chdir(self.folder)
         sys.path.insert(0, str(self.folder))
         self.targets = targets(self.folder)
-        self.whole = {file: (self.folder / file).read_bytes() for file in {t.file for t in self.targets.values()}}
+        self.stamps = self._listing()
+        self.whole = {name: (self.folder / name).read_bytes() for name in self.stamps}
         self.calls = {name: called(target.reader) for name, target in self.targets.items()}
         self.watch = Watch(self.folder / "out", self.folder / "runs", Path("/tmp"), Path("/dev/shm"))
-        self.expected = {name: self._expected(name) for name in self.targets}
+        self.expected = {name: self._expected(name) for name, target in self.targets.items() if not target.slow}
         _limit_memory()
 
     def _expected(self, name: str) -> str:
@@ -117,7 +117,7 @@ class Bench:
         ended = self.ended(self.calls[name])
         if ended.code not in (None, 0):
             raise RuntimeError(f"{name}: {ended}")
-        self._restore(self.folder / self.targets[name].file, self.targets[name].deletes)
+        self._restore()
         return ended.out
 
     def case(self, number: int) -> tuple[str, Ended]:
@@ -126,12 +126,11 @@ class Bench:
         name = rng.choices(list(self.targets), [target.share for target in self.targets.values()])[0]
         target, file = self.targets[name], self.folder / self.targets[name].file
         file.write_bytes(target.mutation(rng, self.whole[target.file]))
-        if target.signed:
-            _sign(file)
-        before = self._listing()
+        touched = [file, *([_sign(file)] if target.signed else [])]
+        before = self.stamps | {str(path.relative_to(self.folder)): _stamp(path) for path in touched}
         ended = self.ended(self.calls[name])
         self._judge(name, ended, before)
-        self._restore(file, target.deletes or target.signed)
+        self._restore()
         return name, ended
 
     def ended(self, call: Callable[[], object]) -> Ended:
@@ -194,14 +193,18 @@ class Bench:
                 found[str(path.relative_to(self.folder))] = _stamp(path)
         return found
 
-    def _restore(self, file: Path, run: bool) -> None:
-        if run:
-            shutil.rmtree(self.folder / "runs")
-            shutil.copytree(self.folder.parent / "whole" / "runs", self.folder / "runs")
-        else:
-            file.write_bytes(self.whole[str(file.relative_to(self.folder))])
-        for path in (self.folder / "out").iterdir():
-            path.unlink()
+    def _restore(self) -> None:
+        """Make every file whole again."""
+        now = self._listing()
+        for name in now.keys() - self.stamps.keys():
+            (self.folder / name).unlink()
+        for name in [name for name, stamp in self.stamps.items() if now.get(name) != stamp]:
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(self.whole[name])
+            self.stamps[name] = _stamp(file)
+        for file in (self.folder / "out").iterdir():
+            file.unlink()
 
 
 def called(reader: str | Callable[[], object]) -> Callable[[], object]:
@@ -219,7 +222,7 @@ def _stamp(path: Path) -> object:
     return about.st_size, about.st_mtime_ns
 
 
-def _sign(file: Path) -> None:
+def _sign(file: Path) -> Path:
     """List the digest of a damaged file in the manifest of its run, as a stranger can."""
     from hashlib import sha256
 
@@ -227,6 +230,7 @@ def _sign(file: Path) -> None:
     content = json.loads(listing.read_text())
     content["files"][file.name] = sha256(file.read_bytes()).hexdigest()
     listing.write_text(json.dumps(content))
+    return listing
 
 
 @contextmanager
@@ -305,8 +309,7 @@ def run_all(cases: int, first: int = 0) -> tuple[Counter[tuple[str, str]], list[
                 raise RuntimeError(f"the bench itself ended with {child.returncode}")
             at = int((folder / "current").read_text())
             crashes.append(f"case {at}: the process ended with {child.returncode}")
-            shutil.rmtree(folder / "work")
-            shutil.copytree(folder / "whole", folder / "work")
+            shutil.rmtree(folder / "work")  # one file in it is damaged
             number = at + 1
         reports = [json.loads(line) for line in (folder / "ended.jsonl").read_text().splitlines()]
     counts = Counter(
