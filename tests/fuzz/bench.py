@@ -117,7 +117,7 @@ class Bench:
         ended = self.ended(self.calls[name])
         if ended.code not in (None, 0):
             raise RuntimeError(f"{name}: {ended}")
-        self._restore()
+        self._restore(self._listing())
         return ended.out
 
     def case(self, number: int) -> tuple[str, Ended]:
@@ -129,8 +129,9 @@ class Bench:
         touched = [file, *([_sign(file)] if target.signed else [])]
         before = self.stamps | {str(path.relative_to(self.folder)): _stamp(path) for path in touched}
         ended = self.ended(self.calls[name])
-        self._judge(name, ended, before)
-        self._restore()
+        after = self._listing()
+        self._judge(name, ended, before, after)
+        self._restore(after)
         return name, ended
 
     def ended(self, call: Callable[[], object]) -> Ended:
@@ -156,7 +157,7 @@ class Bench:
         ended.wrong += [f"warned {what}" for what in notes]
         return ended
 
-    def _judge(self, name: str, ended: Ended, before: dict[str, object]) -> None:
+    def _judge(self, name: str, ended: Ended, before: dict[str, object], after: dict[str, object]) -> None:
         from assay._core.text import printable
 
         lines = ended.said.splitlines()
@@ -173,7 +174,6 @@ class Bench:
             ended.wrong.append("other data, without a word")
         if "canary" in sys.modules or (self.folder / "imported").exists():
             ended.wrong.append("imported code that a file names")
-        after = self._listing()
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         if not self.targets[name].deletes:
             ended.wrong += [f"changed {path}" for path in changed]
@@ -183,19 +183,19 @@ class Bench:
     def _listing(self) -> dict[str, object]:
         """Every file outside `out`, with its size and time."""
         found: dict[str, object] = {}
-        for place, folders, names in os.walk(self.folder):
-            if "out" in folders:
-                folders.remove("out")
-            if "__pycache__" in folders:
-                folders.remove("__pycache__")
-            for name in names:
-                path = Path(place, name)
-                found[str(path.relative_to(self.folder))] = _stamp(path)
+        folders = [""]
+        while folders:
+            under = folders.pop()
+            for entry in os.scandir(self.folder / under):
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [f"{under}{entry.name}/"] if entry.name not in ("out", "__pycache__") else []
+                else:
+                    about = entry.stat(follow_symlinks=False)
+                    found[under + entry.name] = about.st_size, about.st_mtime_ns
         return found
 
-    def _restore(self) -> None:
+    def _restore(self, now: dict[str, object]) -> None:
         """Make every file whole again."""
-        now = self._listing()
         for name in now.keys() - self.stamps.keys():
             (self.folder / name).unlink()
         for name in [name for name, stamp in self.stamps.items() if now.get(name) != stamp]:
