@@ -2,7 +2,7 @@
 
 Every case must end in success or in one line with exit code 2; where the file carries checksums, success means the same
 data. No case may raise, crash, take 5 s of a core, print what controls a terminal, import code that a file names, start
-a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000` runs them,
+a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000 --slow` runs them,
 and `--only N` repeats one.
 """
 
@@ -94,7 +94,7 @@ class Watch:
 class Bench:
     """A folder of whole files, in which one is damaged at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, slow: bool) -> None:
         from fuzz.targets import prepare, targets
 
         self.folder = folder / "work"
@@ -104,12 +104,12 @@ class Bench:
             prepare(self.folder)
         os.chdir(self.folder)
         sys.path.insert(0, str(self.folder))
-        self.targets = targets(self.folder)
+        self.targets = {name: target for name, target in targets(self.folder).items() if slow or not target.slow}
         self.stamps = self._listing()
         self.whole = {name: (self.folder / name).read_bytes() for name in self.stamps}
         self.calls = {name: called(target.reader) for name, target in self.targets.items()}
         self.watch = Watch(self.folder / "out", self.folder / "runs", Path("/tmp"), Path("/dev/shm"))
-        self.expected = {name: self._expected(name) for name, target in self.targets.items() if not target.slow}
+        self.expected = {name: self._expected(name) for name in self.targets}
         _limit_memory()
 
     def _expected(self, name: str) -> str:
@@ -128,7 +128,8 @@ class Bench:
         file.write_bytes(target.mutation(rng, self.whole[target.file]))
         touched = [file, *([_sign(file)] if target.signed else [])]
         before = self.stamps | {str(path.relative_to(self.folder)): _stamp(path) for path in touched}
-        ended = self.ended(self.calls[name])
+        with _limited():
+            ended = self.ended(self.calls[name])
         after = self._listing()
         self._judge(name, ended, before, after)
         self._restore(after)
@@ -143,7 +144,6 @@ class Bench:
             _noted() as notes,
             redirect_stdout(out),
             redirect_stderr(said),
-            _limited(),
         ):
             try:
                 with errors_as_lines():
@@ -269,9 +269,9 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
 
 
-def run(folder: Path, first: int, last: int, *, tell: bool = False) -> None:
+def run(folder: Path, first: int, last: int, *, slow: bool, tell: bool = False) -> None:
     """Run the cases of one process; its reports are lines of JSON in the folder."""
-    bench = Bench(folder)
+    bench = Bench(folder, slow=slow)
     with (folder / "current").open("w") as current, (folder / "ended.jsonl").open("a") as reports:
         for number in range(first, last):
             current.seek(0)
@@ -291,17 +291,16 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
 
-def run_all(cases: int, first: int = 0) -> tuple[Counter[tuple[str, str]], list[str]]:
+def run_all(cases: int, first: int = 0, *, slow: bool = False) -> tuple[Counter[tuple[str, str]], list[str]]:
     """How many cases of each target ended how, and what was wrong, a line a case."""
     with TemporaryDirectory(prefix="assay-fuzz-") as name:
         folder = Path(name)
         number, last, crashes = first, first + cases, list[str]()
         while number < last:
-            words = [sys.executable, "-m", "fuzz.bench", "--folder", name]
             stop = min(number + CHUNK, last)
-            child = subprocess.run(
-                [*words, "--first", str(number), "--last", str(stop)], check=False, env=_environment()
-            )
+            words = ["-m", "fuzz.bench", "--folder", name, "--first", str(number), "--last", str(stop)]
+            words += ["--slow"] if slow else []
+            child = subprocess.run([sys.executable, *words], check=False, env=_environment())
             if child.returncode == 0:
                 number = stop
                 continue
@@ -327,15 +326,16 @@ def main() -> None:
     parser.add_argument("--only", type=int)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--last", type=int)
+    parser.add_argument("--slow", action="store_true", help="also commands that take a second each, such as exports")
     given = parser.parse_args()
     if given.only is not None:
         with TemporaryDirectory(prefix="assay-fuzz-") as name:
-            run(Path(name), given.only, given.only + 1, tell=True)
+            run(Path(name), given.only, given.only + 1, slow=given.slow, tell=True)
         return
     if given.folder is not None:
-        run(given.folder, given.first, given.last)
+        run(given.folder, given.first, given.last, slow=given.slow)
         return
-    counts, wrong = run_all(given.cases, given.first)
+    counts, wrong = run_all(given.cases, given.first, slow=given.slow)
     for name in dict.fromkeys(name for name, _ in sorted(counts)):
         print(f"{name:24}", *(f"{counts[name, how]:6} {how}" for how in ("read", "refused", "wrong")))
     print(*wrong, sep="\n")

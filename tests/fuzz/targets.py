@@ -67,7 +67,7 @@ class Target:
     checked: bool = False  # the file carries checksums: what is read is as it was, or refused
     signed: bool = False  # the manifest of the run is made to fit the damaged file
     deletes: bool = False  # the command may delete files of runs
-    slow: bool = False  # the whole file is not read before
+    slow: bool = False  # only in the large bench
 
 
 def prepare(folder: Path) -> None:
@@ -221,6 +221,12 @@ def start_weights(file: str) -> None:
     print(sorted(read_weights(file).tensors))
 
 
+def draw_inputs(model: str) -> None:
+    from assay.nn.deploy import random_inputs
+
+    print({name: x.shape for name, x in random_inputs(model).items()})
+
+
 def targets(folder: Path) -> dict[str, Target]:
     """All targets by name; the folder has the whole files."""
     run = next(path.parent for path in (folder / "runs").rglob("done")).relative_to(folder)
@@ -293,6 +299,7 @@ def targets(folder: Path) -> dict[str, Target]:
             slow=True,
         ),
         "test.npz": Target(f"{run}/test.npz", damaged_bytes, partial(read, f"{run}/test.npz"), 20, checked=True),
+        "onnx inputs": Target("model.onnx", damaged_bytes, partial(draw_inputs, "model.onnx"), 30),
         "onnx": Target(
             "model.onnx", damaged_bytes, "export model.onnx --map temperature.json --out out/m.onnx", 4, slow=True
         ),

@@ -9,8 +9,8 @@ import pytest
 from fuzz.bench import run_all
 
 
-def held(cases: int, first: int) -> Counter[tuple[str, str]]:
-    counts, wrong = run_all(cases, first)
+def held(cases: int, first: int, *, slow: bool = False) -> Counter[tuple[str, str]]:
+    counts, wrong = run_all(cases, first, slow=slow)
     assert not wrong, "\n".join(wrong[:20])
     assert sum(counts.values()) == cases
     return counts
@@ -22,5 +22,5 @@ def test_damaged_files_are_read_or_refused_in_a_line():
 
 @pytest.mark.long
 def test_very_many_damaged_files_are_read_or_refused_in_a_line():
-    counts = held(50_000, first=100_000)
+    counts = held(50_000, first=100_000, slow=True)
     assert {name for name, how in counts if how == "refused"} == {name for name, _ in counts}
