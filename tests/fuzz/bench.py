@@ -2,8 +2,8 @@
 
 Every case must end in success or in one line with exit code 2; where the file carries checksums, success means the same
 data. No case may raise, crash, take 5 s of a core, print what controls a terminal, import code that a file names, start
-a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000 --slow` runs them,
-and `--only N` repeats one.
+a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000 --slow` is
+the large bench, and `--only N` repeats one case.
 """
 
 from __future__ import annotations
