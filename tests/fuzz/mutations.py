@@ -225,8 +225,6 @@ def _other(rng: Random, value: Any) -> Any:
         return rng.choice((rng.choice(VALUES), [value], {"x": value}))
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int | float):
-        return rng.choice(
-            (-value, value + 1, value / 2, value * 1.001, 0, 1, float("nan"), float("inf"), 1e308, 10**30)
-        )
+    if isinstance(value, int | float) and abs(value) < 1e300:
+        return rng.choice((-value, value + 1, value / 2, 1.001 * value, 0, 1, float("nan"), float("inf"), 1e308))
     return rng.choice(WORDS) if isinstance(value, str) else rng.choice(VALUES)
