@@ -432,6 +432,13 @@ def test_a_name_is_text_on_the_terminal_whatever_it_holds(tmp_path, name, capsys
     assert all(line == printable(line) for line in shown.split("\n"))
 
 
+def test_square_brackets_in_a_name_are_no_markup(tmp_path, capsys):
+    (tmp_path / "[bold]").mkdir()
+    files.write(Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]] * 20, [0, 0] * 20), tmp_path / "[bold]" / "x.parquet")
+    assert exit_code("audit", tmp_path / "[bold]") == 0
+    assert "[bold]: every number is exact" in capsys.readouterr().out
+
+
 def test_an_error_that_nobody_foresaw_is_one_line_with_its_place(monkeypatch, capsys):
     def broken(*_: object) -> None:
         raise RuntimeError("never\nthought of")

@@ -368,7 +368,7 @@ def metric(name: str) -> Metric:
     shown = str(variant).partition(",")[2]
     of = partial(record.of, **values)
     try:
-        of(TRIAL)
+        of(tables(TRIAL))
     except (TypeError, ValueError, ArithmeticError) as problem:
         raise InputError(f"'{name}': {problem}") from problem
     return replace(

@@ -2,8 +2,8 @@
 
 Every case must end in success or in one line with exit code 2; where the file carries checksums, success means the same
 data. No case may raise, crash, take 5 s of a core, print what controls a terminal, import code that a file names, start
-a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000` runs them,
-and `--only N` repeats one.
+a process, or change a file outside `--out`. In the folder of the tests, `python -m fuzz.bench --cases 50000 --slow` is
+the large bench, and `--only N` repeats one case.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Watch:
 class Bench:
     """A folder of whole files, in which one is damaged at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, slow: bool) -> None:
         from fuzz.targets import prepare, targets
 
         self.folder = folder / "work"
@@ -102,11 +102,11 @@ class Bench:
             self.folder.mkdir(parents=True)
             os.chdir(self.folder)
             prepare(self.folder)
-            shutil.copytree(self.folder, folder / "whole")
         os.chdir(self.folder)
         sys.path.insert(0, str(self.folder))
-        self.targets = targets(self.folder)
-        self.whole = {file: (self.folder / file).read_bytes() for file in {t.file for t in self.targets.values()}}
+        self.targets = {name: target for name, target in targets(self.folder).items() if slow or not target.slow}
+        self.stamps = self._listing()
+        self.whole = {name: (self.folder / name).read_bytes() for name in self.stamps}
         self.calls = {name: called(target.reader) for name, target in self.targets.items()}
         self.watch = Watch(self.folder / "out", self.folder / "runs", Path("/tmp"), Path("/dev/shm"))
         self.expected = {name: self._expected(name) for name in self.targets}
@@ -117,7 +117,7 @@ class Bench:
         ended = self.ended(self.calls[name])
         if ended.code not in (None, 0):
             raise RuntimeError(f"{name}: {ended}")
-        self._restore(self.folder / self.targets[name].file, self.targets[name].deletes)
+        self._restore(self._listing())
         return ended.out
 
     def case(self, number: int) -> tuple[str, Ended]:
@@ -126,12 +126,13 @@ class Bench:
         name = rng.choices(list(self.targets), [target.share for target in self.targets.values()])[0]
         target, file = self.targets[name], self.folder / self.targets[name].file
         file.write_bytes(target.mutation(rng, self.whole[target.file]))
-        if target.signed:
-            _sign(file)
-        before = self._listing()
-        ended = self.ended(self.calls[name])
-        self._judge(name, ended, before)
-        self._restore(file, target.deletes or target.signed)
+        touched = [file, *([_sign(file)] if target.signed else [])]
+        before = self.stamps | {str(path.relative_to(self.folder)): _stamp(path) for path in touched}
+        with _limited():
+            ended = self.ended(self.calls[name])
+        after = self._listing()
+        self._judge(name, ended, before, after)
+        self._restore(after)
         return name, ended
 
     def ended(self, call: Callable[[], object]) -> Ended:
@@ -143,7 +144,6 @@ class Bench:
             _noted() as notes,
             redirect_stdout(out),
             redirect_stderr(said),
-            _limited(),
         ):
             try:
                 with errors_as_lines():
@@ -157,7 +157,7 @@ class Bench:
         ended.wrong += [f"warned {what}" for what in notes]
         return ended
 
-    def _judge(self, name: str, ended: Ended, before: dict[str, object]) -> None:
+    def _judge(self, name: str, ended: Ended, before: dict[str, object], after: dict[str, object]) -> None:
         from assay._core.text import printable
 
         lines = ended.said.splitlines()
@@ -174,7 +174,6 @@ class Bench:
             ended.wrong.append("other data, without a word")
         if "canary" in sys.modules or (self.folder / "imported").exists():
             ended.wrong.append("imported code that a file names")
-        after = self._listing()
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         if not self.targets[name].deletes:
             ended.wrong += [f"changed {path}" for path in changed]
@@ -184,24 +183,28 @@ class Bench:
     def _listing(self) -> dict[str, object]:
         """Every file outside `out`, with its size and time."""
         found: dict[str, object] = {}
-        for place, folders, names in os.walk(self.folder):
-            if "out" in folders:
-                folders.remove("out")
-            if "__pycache__" in folders:
-                folders.remove("__pycache__")
-            for name in names:
-                path = Path(place, name)
-                found[str(path.relative_to(self.folder))] = _stamp(path)
+        folders = [""]
+        while folders:
+            under = folders.pop()
+            for entry in os.scandir(self.folder / under):
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [f"{under}{entry.name}/"] if entry.name not in ("out", "__pycache__") else []
+                else:
+                    about = entry.stat(follow_symlinks=False)
+                    found[under + entry.name] = about.st_size, about.st_mtime_ns
         return found
 
-    def _restore(self, file: Path, run: bool) -> None:
-        if run:
-            shutil.rmtree(self.folder / "runs")
-            shutil.copytree(self.folder.parent / "whole" / "runs", self.folder / "runs")
-        else:
-            file.write_bytes(self.whole[str(file.relative_to(self.folder))])
-        for path in (self.folder / "out").iterdir():
-            path.unlink()
+    def _restore(self, now: dict[str, object]) -> None:
+        """Make every file whole again."""
+        for name in now.keys() - self.stamps.keys():
+            (self.folder / name).unlink()
+        for name in [name for name, stamp in self.stamps.items() if now.get(name) != stamp]:
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(self.whole[name])
+            self.stamps[name] = _stamp(file)
+        for file in (self.folder / "out").iterdir():
+            file.unlink()
 
 
 def called(reader: str | Callable[[], object]) -> Callable[[], object]:
@@ -219,7 +222,7 @@ def _stamp(path: Path) -> object:
     return about.st_size, about.st_mtime_ns
 
 
-def _sign(file: Path) -> None:
+def _sign(file: Path) -> Path:
     """List the digest of a damaged file in the manifest of its run, as a stranger can."""
     from hashlib import sha256
 
@@ -227,6 +230,7 @@ def _sign(file: Path) -> None:
     content = json.loads(listing.read_text())
     content["files"][file.name] = sha256(file.read_bytes()).hexdigest()
     listing.write_text(json.dumps(content))
+    return listing
 
 
 @contextmanager
@@ -265,9 +269,9 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
 
 
-def run(folder: Path, first: int, last: int, *, tell: bool = False) -> None:
+def run(folder: Path, first: int, last: int, *, slow: bool, tell: bool = False) -> None:
     """Run the cases of one process; its reports are lines of JSON in the folder."""
-    bench = Bench(folder)
+    bench = Bench(folder, slow=slow)
     with (folder / "current").open("w") as current, (folder / "ended.jsonl").open("a") as reports:
         for number in range(first, last):
             current.seek(0)
@@ -287,17 +291,16 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
 
-def run_all(cases: int, first: int = 0) -> tuple[Counter[tuple[str, str]], list[str]]:
+def run_all(cases: int, first: int = 0, *, slow: bool = False) -> tuple[Counter[tuple[str, str]], list[str]]:
     """How many cases of each target ended how, and what was wrong, a line a case."""
     with TemporaryDirectory(prefix="assay-fuzz-") as name:
         folder = Path(name)
         number, last, crashes = first, first + cases, list[str]()
         while number < last:
-            words = [sys.executable, "-m", "fuzz.bench", "--folder", name]
             stop = min(number + CHUNK, last)
-            child = subprocess.run(
-                [*words, "--first", str(number), "--last", str(stop)], check=False, env=_environment()
-            )
+            words = ["-m", "fuzz.bench", "--folder", name, "--first", str(number), "--last", str(stop)]
+            words += ["--slow"] if slow else []
+            child = subprocess.run([sys.executable, *words], check=False, env=_environment())
             if child.returncode == 0:
                 number = stop
                 continue
@@ -305,8 +308,7 @@ def run_all(cases: int, first: int = 0) -> tuple[Counter[tuple[str, str]], list[
                 raise RuntimeError(f"the bench itself ended with {child.returncode}")
             at = int((folder / "current").read_text())
             crashes.append(f"case {at}: the process ended with {child.returncode}")
-            shutil.rmtree(folder / "work")
-            shutil.copytree(folder / "whole", folder / "work")
+            shutil.rmtree(folder / "work")  # one file in it is damaged
             number = at + 1
         reports = [json.loads(line) for line in (folder / "ended.jsonl").read_text().splitlines()]
     counts = Counter(
@@ -324,15 +326,16 @@ def main() -> None:
     parser.add_argument("--only", type=int)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--last", type=int)
+    parser.add_argument("--slow", action="store_true", help="also commands that take a second each, such as exports")
     given = parser.parse_args()
     if given.only is not None:
         with TemporaryDirectory(prefix="assay-fuzz-") as name:
-            run(Path(name), given.only, given.only + 1, tell=True)
+            run(Path(name), given.only, given.only + 1, slow=given.slow, tell=True)
         return
     if given.folder is not None:
-        run(given.folder, given.first, given.last)
+        run(given.folder, given.first, given.last, slow=given.slow)
         return
-    counts, wrong = run_all(given.cases, given.first)
+    counts, wrong = run_all(given.cases, given.first, slow=given.slow)
     for name in dict.fromkeys(name for name, _ in sorted(counts)):
         print(f"{name:24}", *(f"{counts[name, how]:6} {how}" for how in ("read", "refused", "wrong")))
     print(*wrong, sep="\n")

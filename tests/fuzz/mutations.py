@@ -198,13 +198,13 @@ def _line(rng: Random, content: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def changed(rng: Random, value: Any, chance: float = 0.1) -> Any:
+def changed(rng: Random, value: Any) -> Any:
     """The value with one place inside it changed."""
-    if not isinstance(value, dict | list) or not value or rng.random() < chance:
-        return rng.choice((rng.choice(VALUES), [value], {"x": value}))
+    if not isinstance(value, dict | list) or not value or rng.random() < 0.03:
+        return _other(rng, value)
     places = list(value) if isinstance(value, dict) else list(range(len(value)))
     place = rng.choice(places)
-    what = rng.choice(("inside", "inside", "inside", "replace", "drop", "rename"))
+    what = rng.choice(("inside", "inside", "inside", "inside", "inside", "inside", "replace", "drop", "rename"))
     copy = dict(value) if isinstance(value, dict) else list(value)
     if what == "inside":
         copy[place] = changed(rng, value[place])
@@ -217,3 +217,14 @@ def changed(rng: Random, value: Any, chance: float = 0.1) -> Any:
     else:
         copy.append(copy[place])
     return copy
+
+
+def _other(rng: Random, value: Any) -> Any:
+    """Mostly another value of the same kind, sometimes of any."""
+    if rng.random() < 0.25:
+        return rng.choice((rng.choice(VALUES), [value], {"x": value}))
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float) and abs(value) < 1e300:
+        return rng.choice((-value, value + 1, value / 2, 1.001 * value, 0, 1, float("nan"), float("inf"), 1e308))
+    return rng.choice(WORDS) if isinstance(value, str) else rng.choice(VALUES)

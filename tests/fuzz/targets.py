@@ -67,6 +67,7 @@ class Target:
     checked: bool = False  # the file carries checksums: what is read is as it was, or refused
     signed: bool = False  # the manifest of the run is made to fit the damaged file
     deletes: bool = False  # the command may delete files of runs
+    slow: bool = False  # only in the large bench
 
 
 def prepare(folder: Path) -> None:
@@ -165,8 +166,6 @@ def _runs(folder: Path) -> None:
     study = read_study(folder / "study.toml")
     done, failed, *_ = (run for run in expand(study) if run.method.name == "cross_entropy")
     execute(study, done, folder / "runs")
-    (folder / "runs" / done.folder).rename(folder / "moved")
-    (folder / "moved").rename(folder / "runs" / done.folder)
     with manifest.alone_in(folder / "runs" / failed.folder):
         said = {"ended": "exit code 1", "log": ["Traceback", "ValueError: x"], "asked": None}
         (folder / "runs" / failed.folder / "failed.json").write_text(json.dumps(said))
@@ -222,6 +221,12 @@ def start_weights(file: str) -> None:
     print(sorted(read_weights(file).tensors))
 
 
+def draw_inputs(model: str) -> None:
+    from assay.nn.deploy import random_inputs
+
+    print({name: x.shape for name, x in random_inputs(model).items()})
+
+
 def targets(folder: Path) -> dict[str, Target]:
     """All targets by name; the folder has the whole files."""
     run = next(path.parent for path in (folder / "runs").rglob("done")).relative_to(folder)
@@ -238,7 +243,9 @@ def targets(folder: Path) -> dict[str, Target]:
         "parquet chunks": Target("shards/a.parquet", damaged_bytes, partial(summarize, "shards"), 60, checked=True),
         "parquet foreign": Target("foreign.parquet", damaged_bytes, "plan foreign.parquet --detect ece=.01", 100),
         "csv": Target("x.csv", damaged_text, "threshold x.csv --risk .5 --json out/t.json", 100),
-        "audit csv": Target("x.csv", damaged_text, "audit x.csv --group group --json out/a.json --html out/a.html", 3),
+        "audit csv": Target(
+            "x.csv", damaged_text, "audit x.csv --group group --json out/a.json --html out/a.html", 3, slow=True
+        ),
         "lm-eval": Target("lm_eval.jsonl", damaged_lines, "plan lm_eval.jsonl --detect ece=.01", 50),
         "helm": Target("helm.json", damaged_json, "plan helm.json --detect ece=.01", 50),
         "hle": Target("hle.json", damaged_json, "plan hle.json --detect ece=.01", 50),
@@ -267,7 +274,7 @@ def targets(folder: Path) -> dict[str, Target]:
         "study": Target("study.toml", damaged_text, study.format("status"), 80),
         "study report": Target("study.toml", damaged_text, study.format("report") + " --to out/r.tex", 30),
         "study clean": Target("study.toml", damaged_text, study.format("clean"), 20, deletes=True),
-        "study check": Target("study.toml", damaged_text, "study check study.toml", 2),
+        "study check": Target("study.toml", damaged_text, "study check study.toml", 2, slow=True),
         "run.json": Target(f"{run}/run.json", damaged_json, partial(load_trained, str(run)), 60),
         "manifest": Target(f"{run}/manifest.json", damaged_json, "verify runs", 40),
         "manifest clean": Target(f"{run}/manifest.json", damaged_json, study.format("clean"), 30, deletes=True),
@@ -284,15 +291,24 @@ def targets(folder: Path) -> dict[str, Target]:
         ),
         "rows csv": Target(f"{run}/{rows}", one_bit, study.format("rows") + " --to out/r.csv", 20, signed=True),
         "history": Target(
-            f"{run}/history.json", damaged_json, study.format("report") + " --html out/r.html", 6, signed=True
+            f"{run}/history.json",
+            damaged_json,
+            study.format("report") + " --html out/r.html",
+            4,
+            signed=True,
+            slow=True,
         ),
         "test.npz": Target(f"{run}/test.npz", damaged_bytes, partial(read, f"{run}/test.npz"), 20, checked=True),
-        "onnx": Target("model.onnx", damaged_bytes, "export model.onnx --map temperature.json --out out/m.onnx", 4),
+        "onnx inputs": Target("model.onnx", damaged_bytes, partial(draw_inputs, "model.onnx"), 30),
+        "onnx": Target(
+            "model.onnx", damaged_bytes, "export model.onnx --map temperature.json --out out/m.onnx", 4, slow=True
+        ),
         "example": Target(
             "example.npz",
             in_archive(damaged_array),
             "export model.onnx --map temperature.json --out out/m.onnx --example example.npz",
-            10,
+            6,
+            slow=True,
         ),
     }
     for name in MAPS:
