@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
 from assay.scale import Tally, is_sharded, tally
+from assay.side_by_side import side_by_side
 
 
 def audit_command(
@@ -33,8 +35,10 @@ def audit_command(
     Parameters
     ----------
     predictions
-        Files of predictions: .npz, .parquet or .csv. A folder, or a pattern in quotes ('shards/*.parquet'), is one
-        model in many files: they are read chunk by chunk, in memory that does not grow with them.
+        Files of predictions: .npz, .parquet or .csv, or what an evaluation of a language model leaves. Of one file
+        several confidences (--confidence stated,log_probability) are compared by paired tests. A folder, or a pattern
+        in quotes ('shards/*.parquet'), is one model in many files: they are read chunk by chunk, in memory that does
+        not grow with them.
     json
         Write all numbers to this file.
     html
@@ -48,11 +52,14 @@ def audit_command(
     console = Console()
     loaded: dict[str, Predictions | Outcomes] = {}
     tallies: dict[str, Tally] = {}
+    several = "," in (columns.confidence or "")
     with loops.threads(threads):
         for name, file in short_names(predictions).items():
             if is_sharded(file):
                 _refuse_what_needs_rows(file, columns, html)
                 tallies[name] = tally(file, columns)
+            elif several:
+                loaded |= _confidences(predictions, columns)
             else:
                 loaded[name] = files.read(file, columns)
     if not predictions:
@@ -64,21 +71,32 @@ def audit_command(
         for name, rows in (loaded | tallies).items():
             status.update(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
+    pairs = side_by_side({name: rows.outcomes() for name, rows in loaded.items()}) if several else ()
     console.print(terminal.audit_view(audits, everything=everything))
+    if pairs:
+        console.print(terminal.pairs_view(pairs))
     for name in tallies:
         console.print(f"{name}: {_exactness(audits[name])}", style="dim")
     if json is not None:
         from assay.report.jsons import write_json
 
-        write_json(audits, json)
+        write_json(audits, json, pairs)
     if html is not None:
         from assay.report.page import audit_page
 
-        audit_page(loaded, audits, html)
+        audit_page(loaded, audits, html, pairs)
+
+
+def _confidences(predictions: Sequence[Path], columns: Columns) -> Mapping[str, Outcomes]:
+    if len(predictions) > 1:
+        raise InputError("several confidences are audited in one file; for many models use `assay board`")
+    return files.read_confidences(predictions[0], columns)
 
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
-    for flag, given in (("--group", columns.group), ("--weight", columns.weight), ("--html", html)):
+    several = columns.confidence if "," in (columns.confidence or "") else None
+    needs = {"--group": columns.group, "--weight": columns.weight, "--html": html, "--confidence A,B": several}
+    for flag, given in needs.items():
         if given is not None:
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -21,9 +22,10 @@ from assay.files import _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import READERS, WRITERS, LazyTable, parquet_batches
+from assay.files._repeated import Samples, agreement, best_of_each
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
-from assay.files._unanswered import Unanswered, answered
+from assay.files._unanswered import Read, Unanswered, all_answered, answered, from_numbers, from_text
 from assay.predictions import Outcomes, Predictions
 
 FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
@@ -53,7 +55,7 @@ class Columns:
     positive
         For two classes: column of the probability of class 1.
     confidence
-        Column of the confidence in [0, 1] in the answer.
+        Column of the confidence in [0, 1] in the answer; `audit` and `board` take several, with commas between.
     score
         Column of a score that is not a probability and only ranks.
     correct
@@ -67,7 +69,11 @@ class Columns:
     cluster
         Column of clusters (patients, videos, prompts) whose rows are not independent.
     confidence_from
-        Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10").
+        Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10"); its name is `stated`.
+    agreement
+        Column of answers: the share of a question's samples (--cluster) that say the same is a confidence, `agreement`.
+    samples
+        Of several samples of a question (--cluster), judge all, or only the best: the most confident.
     unanswered
         Rows without a confidence: they count as wrong, are dropped, or are a group; by default they are refused.
     format
@@ -86,6 +92,8 @@ class Columns:
     weight: str | None = None
     cluster: str | None = None
     confidence_from: str | None = None
+    agreement: str | None = None
+    samples: Samples = "all"
     unanswered: Unanswered | None = None
     format: str | None = None
 
@@ -107,7 +115,25 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     path = Path(file)
     with _reasons(path):
         table = _load(path, columns)
-        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        rows = replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        return best_of_each(rows) if columns.samples == "best" else rows
+
+
+def read_confidences(file: str | Path, columns: Columns) -> dict[str, Outcomes]:
+    """The same answers with each of the confidences that are named with commas between.
+
+    Rows that lack one of them are an error, or are left out and counted by `unanswered="drop"`.
+    """
+    path = Path(file)
+    if columns.samples == "best":
+        raise InputError("--samples best needs one confidence: by each of several, other answers are the best")
+    with _reasons(path):
+        table = _named(_load(path, columns))
+        names = _confidences(columns)
+        reads = {name: _read(table, name, columns) for name in names}
+        parts = all_answered(table, reads, columns.unanswered, str(path))
+        as_read = replace(columns, confidence="confidence")
+        return {name: _outcomes(part, as_read, "confidence", "confidence", ()) for name, part in parts.items()}
 
 
 def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelled:
@@ -194,18 +220,50 @@ def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[
     if _uqlm.recognized(table) and not any(getattr(columns, kind) for kind in (*KINDS, "confidence_from")):
         columns = replace(columns, confidence=_uqlm.scorer(table))
         warn(f"{path}: read as uqlm, confidence is '{columns.confidence}'", stacklevel=3)
-    text, rule = columns.confidence_from, columns.unanswered
-    if text is None and rule is None:
+    derived = columns.confidence_from or columns.agreement
+    if derived is None and columns.unanswered is None:
         return table, columns
-    if text and columns.confidence:
-        raise InputError("give one of --confidence and --confidence-from")
-    if rule == "group" and columns.group is not None:
+    if columns.unanswered == "group" and columns.group is not None:
         raise InputError("--unanswered group makes the groups; leave out --group")
-    name = text or columns.confidence or "confidence"
-    if name not in table:
-        _column(table, name, "confidence-from" if text else "confidence")
-    found = answered(table, name, columns.correct, text=text is not None, rule=rule, where=str(path))
+    names = _confidences(columns)
+    if len(names) > 1:
+        raise InputError(f"give one confidence, not {' and '.join(names)}; only audit and board take several")
+    table, correct = _named(table), columns.correct
+    _require(table, correct, "correct")
+    found = answered(table, names[0], _read(table, names[0], columns), correct, columns.unanswered, str(path))
     return found, replace(columns, confidence="confidence")
+
+
+def _confidences(columns: Columns) -> list[str]:
+    """The names of the confidences: the given ones, or those that are derived from other columns."""
+    if columns.confidence is not None:
+        return columns.confidence.split(",")
+    derived = [name for name, column in _derived(columns).items() if column is not None]
+    return derived or ["confidence"]
+
+
+def _derived(columns: Columns) -> dict[str, str | None]:
+    return {"stated": columns.confidence_from, "agreement": columns.agreement}
+
+
+def _read(table: LazyTable, name: str, columns: Columns) -> Read:
+    """One confidence: a column of numbers, or derived from the column that a flag names."""
+    column = _derived(columns).get(name)
+    if column is None:
+        _require(table, name, "confidence")
+        return from_numbers(table, name)
+    if name in table:
+        raise InputError(f"has a column '{name}' of its own; leave out --confidence-from and --agreement, or rename it")
+    if name == "agreement":
+        return Read(agreement(table, column, columns.cluster or "cluster"))
+    _require(table, column, "confidence-from")
+    return from_text(table, column)
+
+
+def _named(table: Mapping[str, Array]) -> LazyTable:
+    if not isinstance(table, LazyTable):
+        raise InputError("has no columns")
+    return table
 
 
 def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | None = None) -> list[Sheet]:
@@ -214,12 +272,11 @@ def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | Non
     Rows without a usable confidence are left out and counted. Without `by` the file holds one model, named as the file.
     """
     path = Path(file)
-    names = (columns.confidence or "confidence").split(",")
     question = columns.ids or columns.cluster
     with _reasons(path):
-        table = _load(path, columns)
         named: dict[str, Any] = {"correct": columns.correct, "question": question, "group": columns.group}
-        return list(split(table, names, model=path.stem, by=by, **named))
+        read = {name: partial(_read, name=name, columns=columns) for name in _confidences(columns)}
+        return list(split(_named(_load(path, columns)), read, model=path.stem, by=by, **named))
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
@@ -341,11 +398,16 @@ def _score(column: Array, name: str, n: int) -> Array:
 
 
 def _column(table: Mapping[str, Array], name: str, flag: str) -> Array:
+    _require(table, name, flag)
+    return table[name]
+
+
+def _require(table: Mapping[str, Array], name: str, flag: str) -> None:
+    """An error that suggests a name, if there is no such column."""
     if name not in table:
         close = get_close_matches(name, table, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(table)};"
         raise InputError(f"no column '{name}'; {hint} name it by --{flag}")
-    return table[name]
 
 
 def _matrix(table: Mapping[str, Array], pattern: str, flag: str) -> Array:

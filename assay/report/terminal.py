@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import isinf
 
@@ -16,6 +16,7 @@ from assay.comparing import Comparison, Difference, Verdict
 from assay.maps import Fit, Map
 from assay.metrics import COMPARED, METRICS
 from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
+from assay.side_by_side import Pair
 from assay.thresholds import GroupThresholds, Threshold, level, spelled
 
 COLORS = {"better": "green", "worse": "red"}
@@ -40,6 +41,11 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
         if groups:
             parts += [_groups(groups), *_findings(audit, groups)]
     return Group(*parts, Text("↓ lower is better, ↑ higher; `assay list metrics` explains each.", "dim"))
+
+
+def pairs_view(pairs: Sequence[Pair]) -> RenderableType:
+    """Which of several confidences ranks better, and which is better calibrated."""
+    return Group(Text("Paired tests of the confidences:", "bold"), *(Text(f"  {pair}.") for pair in pairs))
 
 
 def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: bool = False) -> RenderableType:
