@@ -59,8 +59,8 @@ def side_by_side(confidences: Mapping[str, Outcomes]) -> tuple[Pair, ...]:
     >>> told = {"sure": chance**0.2, "unsure": (chance + rng.random(2000)) / 2}
     >>> for pair in side_by_side({name: Outcomes.from_scores(c, correct) for name, c in told.items()}):
     ...     print(pair)
-    sure ranks better than unsure (auroc 83.68% against 74.42%, p = 6e-32)
-    unsure is calibrated better than sure (calibration_part 0.0195 against 0.1386, p = 1.2e-127)
+    sure ranks better than unsure (auroc 84.02% against 73.84%, p = 1.1e-27)
+    unsure is calibrated better than sure (calibration_part 0.067% against 13.585%, p = 1.8e-75)
     """
     if len(confidences) < 2:
         raise InputError("side by side there must be two confidences or more")

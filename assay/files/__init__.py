@@ -14,7 +14,7 @@ from warnings import warn
 import numpy as np
 
 from assay._core import arrays
-from assay._core.arrays import Array, InputError
+from assay._core.arrays import Array, Floats, InputError
 from assay._core.lookup import hint
 from assay._core.reading import require_file
 from assay._core.writing import replacing
@@ -277,6 +277,21 @@ def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | Non
         named: dict[str, Any] = {"correct": columns.correct, "question": question, "group": columns.group}
         read = {name: partial(_read, name=name, columns=columns) for name in _confidences(columns)}
         return list(split(_named(_load(path, columns)), read, model=path.stem, by=by, **named))
+
+
+def read_judged(file: str | Path, judge: str, human: str, *, format: str | None = None) -> tuple[Floats, Floats]:
+    """The judge's scores, and the human labels, nan where there is none."""
+    path = Path(file)
+    with _reasons(path):
+        table = _named(_load(path, Columns(format=format)))
+        for name, flag in ((judge, "judge"), (human, "human")):
+            _require(table, name, flag)
+            if not table.missing(name).all() and table.picked(~table.missing(name))[name].dtype.kind not in "biuf":
+                raise InputError(f"column '{name}' holds text; --{flag} needs numbers, as 1 for right and 0 for wrong")
+        empty = table.missing(judge)
+        if empty.any():
+            raise InputError(f"column '{judge}', row {int(empty.argmax())}: the judge must score every answer")
+        return from_numbers(table, judge).values, from_numbers(table, human).values
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:

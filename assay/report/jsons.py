@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
+from assay.judging import Judged
 from assay.rechecking import Drift, Recheck
 from assay.side_by_side import Pair
 from assay.thresholds import GroupThresholds, Threshold
@@ -19,11 +20,11 @@ from assay.thresholds import GroupThresholds, Threshold
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift
+Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift | Judged
 
 
 def write_json(results: Result, file: Path, pairs: Sequence[Pair] = ()) -> None:
-    """Write one comparison, threshold or recheck, thresholds by group, or audits by the name of their model.
+    """Write one comparison, threshold, recheck or judge, thresholds by group, or audits by the name of their model.
 
     Of audits of several confidences each names the `pairs` that it is in.
     """
@@ -38,7 +39,7 @@ def write_json(results: Result, file: Path, pairs: Sequence[Pair] = ()) -> None:
     elif isinstance(results, Recheck):
         words = {"promise": results.promise, "recalibrate": results.recalibrate}
         content = _record(results) | words | {"verdict": str(results)}
-    elif isinstance(results, Drift):
+    elif isinstance(results, Drift | Judged):
         content = _record(results) | {"verdict": str(results)}
     else:
         content = {name: _audit(name, audit, pairs) for name, audit in results.items()}
