@@ -41,7 +41,7 @@ def answered(table: LazyTable, name: str, read: Read, correct: str, rule: Unansw
         return table.picked(~unusable).replacing(confidence=values[~unusable])
     right = _filled(table, correct, unusable)
     if rule == "wrong":
-        right = right & ~unusable
+        right = np.where(unusable, False, right)
     new = {"confidence": np.where(unusable, 0.0, values), correct: right}
     if rule == "group" and unusable.any():
         new["group"] = np.where(unusable, "unanswered", "answered")
