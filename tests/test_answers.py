@@ -1,9 +1,9 @@
 """Files that evaluations of language models leave: each format gives the numbers of a csv of the same rows.
 
 Of the files in `answers`, the Inspect logs were written by inspect_ai 0.3.285 with its mock model (the .json without
-its events), the samples by `lm_eval --model dummy --log_samples` 0.4.13, `per_instance_stats.json` by the records and the
-serializer of crfm-helm 0.5.16, and `uqlm.csv` by `UQResult.to_df().to_csv()` of uqlm 0.6.7 with a column `correct`. The
-judgements of Humanity's Last Exam are made here by their documented schema, as are the variations of all.
+its events), the samples by `lm_eval --model dummy --log_samples` 0.4.13, `per_instance_stats.json` by the records and
+the serializer of crfm-helm 0.5.16, and `uqlm.csv` by `UQResult.to_df().to_csv()` of uqlm 0.6.7 with a column `correct`.
+The judgements of Humanity's Last Exam are made here by their documented schema, as are the variations of all.
 """
 
 from __future__ import annotations

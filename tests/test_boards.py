@@ -91,6 +91,20 @@ def test_repeated_answers_are_no_new_questions():
     assert rank_ranges(copies) == rank_ranges(once)
 
 
+def test_intervals_of_repeated_answers_are_those_of_the_questions():
+    """Copies tell nothing new; and no promise is made of rows that depend on each other."""
+    [once] = family(3, [0.8])
+    copies = Sheet("m", "stated", once.rows + once.rows + once.rows, np.tile(once.question, 3), 3 * once.asked)
+    alone, many = measure(once), measure(copies)
+    for key in ("accuracy", "auroc", "aurc"):
+        wide, narrow = many.cells[key].interval, alone.cells[key].interval
+        assert wide is not None
+        assert narrow is not None
+        assert wide.high - wide.low == pytest.approx(narrow.high - narrow.low, rel=0.1)
+    assert np.isnan(many.answerable)
+    assert "nan" not in boards.markdown(board([copies]))
+
+
 def test_a_line_has_the_figures_of_an_audit():
     [sheet] = family(0, [0.5])
     found, line = audit(sheet.rows), measure(sheet)

@@ -39,7 +39,7 @@ def _row(line: Line) -> Iterator[Field]:
     yield Field(f"{own.n:,}", own.n, f"{left_out:,} without" if left_out else "")
     for key in KEYS:
         yield _field(key, own.cells[key])
-    yield Field(share(own.answerable), own.answerable)
+    yield Field("–") if isnan(own.answerable) else Field(share(own.answerable), own.answerable)
     after = own.corrected
     yield Field("–") if after is None else _field("ece", after.ece)
     yield Field("–") if after is None or isnan(after.auroc) else Field(number("auroc", after.auroc), after.auroc)
