@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 from test_cli import run  # noqa: F401
 
-from assay import Outcomes, audit, evaluate, files, metrics
+from assay import Outcomes, Predictions, audit, evaluate, files, metrics
 from assay._core.arrays import InputError
 from assay.boards import KEYS, RANKED, Sheet, board, cross_fitted, measure, rank_ranges
 from assay.files import Columns
@@ -175,7 +178,7 @@ def test_the_command_prints_and_writes_the_same_lines(run, table, tmp_path):  # 
     words = ("--by", "model", "--confidence", "stated,felt", "--ids", "question", "--group", "category")
     code, out, err = run("board", table, *words, "--to", tmp_path / "b.md", "--html", tmp_path / "b.html")
     assert code == 0, err
-    assert "298" in out
+    assert "two|2" in out
     text = (tmp_path / "b.md").read_text()
     assert "(2 without)" in text
     assert text.count("\n| ") == 4  # the rule and three lines
@@ -189,12 +192,43 @@ def test_the_command_prints_and_writes_the_same_lines(run, table, tmp_path):  # 
 
 def test_one_model_a_file_in_a_folder(run, table, tmp_path):  # noqa: F811
     for sheet in files.read_sheets(table, COLUMNS, by="model")[:2]:
-        files.write(sheet.rows, tmp_path / f"{len(sheet.rows)}.csv")
+        files.write(replace(sheet.rows, ids=sheet.question), tmp_path / f"{len(sheet.rows)}.csv")
     table.unlink()
     code, out, err = run("board", tmp_path)
     assert code == 0, err
-    assert "298" in out
-    assert "300" in out
+    assert " 298 " in out
+    assert " 300 " in out
+
+
+def test_the_terminal_shows_intervals_where_there_is_room(table):
+    made = board(files.read_sheets(table, COLUMNS, by="model"))
+    texts = {}
+    for width in (80, 160):
+        with (console := Console(width=width, file=StringIO())).capture() as shown:
+            console.print(boards.view(made, width))
+        texts[width] = shown.get()
+    assert "floor" in texts[160]
+    assert "floor" not in texts[80]
+    assert "<b>one</b> " in texts[80]
+    assert "Rows and intervals: --to, --html" in texts[80]
+
+
+def test_files_of_logits_are_models_too(run, tmp_path):  # noqa: F811
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 300)
+    for name, noise in (("good", 1.0), ("bad", 3.0)):
+        made = Predictions.from_logits(3.0 * np.eye(3)[labels] + rng.normal(0, noise, (300, 3)), labels)
+        files.write(made, tmp_path / f"{name}.npz")
+        [sheet] = files.read_sheets(tmp_path / f"{name}.npz")
+        assert (sheet.model, sheet.confidence, sheet.asked) == (name, "max_probability", 300)
+        assert metrics.auroc(sheet.rows) == metrics.auroc(made)
+    code, out, err = run("board", tmp_path)
+    assert code == 0, err
+    assert out.index("good") < out.index("bad")
+    files.write(made[np.arange(200)], tmp_path / "other.npz")
+    code, _, err = run("board", tmp_path)
+    assert code == 2
+    assert "bad has 300 rows and other 200: without --ids they must" in " ".join(err.split())
 
 
 def test_wrong_input_is_one_line(run, table, tmp_path):  # noqa: F811

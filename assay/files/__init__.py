@@ -269,14 +269,31 @@ def _named(table: Mapping[str, Array]) -> LazyTable:
 def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | None = None) -> list[Sheet]:
     """The answers of each model in a file, by the column `by`, with each of the confidences named with commas between.
 
-    Rows without a usable confidence are left out and counted. Without `by` the file holds one model, named as the file.
+    Rows without a usable confidence are left out and counted. Without `by` the file holds one model, named as the file;
+    it may then have logits or probabilities, whose confidence is `max_probability`. Questions are told by --ids or
+    --cluster, by a column `ids`, or else by their row.
     """
     path = Path(file)
-    question = columns.ids or columns.cluster
     with _reasons(path):
+        table = _named(_load(path, columns))
+        question = columns.ids or columns.cluster or ("ids" if "ids" in table else None)
+        if by is None and _has_classes(table, columns):
+            return [_top_label(path.stem, _assemble(table, columns), table, question)]
         named: dict[str, Any] = {"correct": columns.correct, "question": question, "group": columns.group}
         read = {name: partial(_read, name=name, columns=columns) for name in _confidences(columns)}
-        return list(split(_named(_load(path, columns)), read, model=path.stem, by=by, **named))
+        return list(split(table, read, model=path.stem, by=by, **named))
+
+
+def _has_classes(table: LazyTable, columns: Columns) -> bool:
+    if columns.confidence or any(_derived(columns).values()) or "confidence" in table:
+        return False
+    return _kind(table, columns)[0] not in ("confidence", "score")
+
+
+def _top_label(model: str, rows: Predictions | Outcomes, table: LazyTable, question: str | None) -> Sheet:
+    told, n = rows.outcomes(), len(rows)
+    answers = Outcomes.from_scores(told.confidence, told.correct, group=told.group)
+    return Sheet(model, "max_probability", answers, table[question] if question else np.arange(n), n)
 
 
 def read_judged(file: str | Path, judge: str, human: str, *, format: str | None = None) -> tuple[Floats, Floats]:
