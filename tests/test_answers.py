@@ -1,8 +1,9 @@
 """Files that evaluations of language models leave: each format gives the numbers of a csv of the same rows.
 
-The Inspect logs were written by inspect_ai 0.3.285 with its mock model (the .json without its events). The other files
-are made here by the schema that their libraries write: lm_eval 0.4.13 (`evaluator.py`), HELM's `per_instance_stats`,
-the judgements of centerforaisafety/hle, and uqlm's `to_df`.
+Of the files in `answers`, the Inspect logs were written by inspect_ai 0.3.285 with its mock model (the .json without
+its events), the samples by `lm_eval --model dummy --log_samples` 0.4.13, `per_instance_stats.json` by the records and
+the serializer of crfm-helm 0.5.16, and `uqlm.csv` by `UQResult.to_df().to_csv()` of uqlm 0.6.7 with a column `correct`.
+The judgements of Humanity's Last Exam are made here by their documented schema, as are the variations of all.
 """
 
 from __future__ import annotations
@@ -96,6 +97,29 @@ def test_a_log_of_inspect(tmp_path, ending, column, rows):
     assert len(said) == (2 if column == "confidence" else 1)
 
 
+def test_files_of_the_real_libraries_give_the_numbers_of_a_csv(tmp_path):
+    """Their rows are those above, but for the samples of lm-eval, whose log-likelihoods are drawn."""
+    for name, said in (("per_instance_stats.json", "helm"), ("uqlm.csv", "uqlm")):
+        with pytest.warns(UserWarning, match=f"read as {said}"):
+            same(files.read(HERE / name), by_hand(tmp_path, CONFIDENCE, CORRECT))
+    rows = [json.loads(line) for line in (HERE / "samples_sums.jsonl").read_text().splitlines()]
+    odds = [[math.exp(float(x)) for x, _ in row["filtered_resps"]] for row in rows]
+    with pytest.warns(UserWarning, match="read as lm-eval"):
+        read = files.read(HERE / "samples_sums.jsonl")
+    assert isinstance(read, Predictions)
+    same(read, by_hand(tmp_path, [max(row) / sum(row) for row in odds], [int(row["acc"]) for row in rows]))
+
+
+def test_generated_samples_of_the_real_library():
+    """The harness writes whether an answer is right as a float."""
+    for rule, correct in (("group", [1, 0, 1, 0, 1, 0, 1, 1]), ("wrong", [0] * 8)):
+        columns = Columns(confidence_from="response", unanswered=rule, format="lm-eval")
+        with pytest.warns(UserWarning, match=r"7 of 8 rows have no usable confidence in 'stated' \(as row 0: '4'\)"):
+            read = files.read(HERE / "samples_sums_generated.jsonl", columns).outcomes()
+        assert read.correct.tolist() == correct
+        assert read.confidence.tolist() == [0, 0.9, *[0] * 6]
+
+
 def test_a_given_format_is_not_said_and_must_fit(tmp_path):
     name = "per_instance_stats.json"
     (tmp_path / name).write_text(TEXTS[name])
@@ -138,55 +162,129 @@ def test_generated_answers_state_their_confidence(tmp_path):
         files.read(tmp_path / "s.jsonl", columns)
 
 
+def inspect(*samples: dict) -> str:
+    return json.dumps({"eval": {}, "samples": list(samples)})
+
+
+def sample(i: int, **others: object) -> dict:
+    value = "C" if CORRECT[i] else "I"
+    return {"id": i, "epoch": 1, "scores": {"s": {"value": value}}, "metadata": {"confidence": CONFIDENCE[i]}} | others
+
+
+def plain(i: int) -> dict:
+    return {"ids": i, "confidence": CONFIDENCE[i], "correct": CORRECT[i]}
+
+
+UQLM = "prompt,response,noncontradiction,correct\na,b,0.9,1\n"
+
+# By format, what every reader must refuse: a cut-off file, another schema, mixed tasks, repeated ids, and NaN.
 BAD = {
-    "truncated line": ("s.jsonl", TEXTS["samples_arc.jsonl"][:-20], r"line 6 is no JSON, or is cut off"),
-    "truncated document": ("s.json", TEXTS["judged_hle.json"][:-9], r"the file is no JSON, or is cut off"),
-    "truncated archive": ("s.eval", "PK\x03\x04 and no more", r"cannot be read as eval"),
-    "no rows": ("s.jsonl", "", r"no rows"),
-    "wrong schema": ("s.jsonl", lines([{"a": 1}]), r"needs one of .*has only a"),
-    "numbers": ("s.json", "[1, 2]", r"must be a list of objects"),
-    "two tasks": (
-        "s.jsonl",
-        lines([lm_eval(0), lm_eval(1) | {"filtered_resps": ["text"]}]),
-        r"row 1 has no log-likelihoods and others have: these are two tasks",
-    ),
-    "two filters": (
-        "s.jsonl",
-        lines([lm_eval(0), lm_eval(0) | {"filter": "strict-match"}]),
-        r"doc_id 0 occurs 2 times; keep the rows of one filter \(none, strict-match\)",
-    ),
-    "NaN": (
-        "s.jsonl",
-        lines([lm_eval(0) | {"filtered_resps": [[float("nan"), False], [-1.0, False]]}]),
-        r"row 0: a log-likelihood is nan",
-    ),
-    "no metric": ("s.jsonl", lines([{"doc_id": 0, "filtered_resps": ["x"]}]), r"none of the metrics acc"),
-    "helm twice": ("s.json", json.dumps([helm(0), helm(0)]), r"ids must be unique: id0"),
-    "helm without a verdict": ("s.json", json.dumps([helm(0) | {"stats": []}]), r"row 0 has no statistic"),
-    "helm NaN": ("s.json", json.dumps([helm(0)]).replace("0.9", "NaN"), r"row 0: confidence is nan"),
-    "hle without a verdict": (
-        "s.json",
-        json.dumps({"q": {"judge_response": {"correct": "maybe"}}}),
-        r"question q: the judge's 'correct' must be yes or no",
-    ),
-    "hle per cents": ("s.json", json.dumps({"q": hle(0)}).replace("90", "9000"), r"9000 is no per cent"),
-    "inspect without samples": ("s.json", json.dumps({"eval": {}, "samples": []}), r"the log has no samples"),
-    "inspect partly right": (
-        "s.json",
-        json.dumps(
-            {"eval": {}, "samples": [{"id": 1, "scores": {"s": {"value": "P"}}, "metadata": {"confidence": 1}}]}
+    "lines": {
+        "truncated": ("s.jsonl", lines([plain(0), plain(1)])[:-9], r"line 2 is no JSON, or is cut off"),
+        "schema": ("s.jsonl", lines([{"a": 1}]), r"needs one of .*has only a"),
+        "mixed": ("s.jsonl", lines([plain(0), {"ids": 1, "correct": 1}]), r"'confidence', row 1: no value"),
+        "repeated": ("s.jsonl", lines([plain(0), plain(0)]), r"ids must be unique: 0"),
+        "nan": ("s.jsonl", lines([plain(0) | {"confidence": math.nan}]), r"row 0: confidence is nan"),
+        "empty": ("s.jsonl", "", r"no rows"),
+    },
+    "document": {
+        "truncated": ("s.json", json.dumps([plain(0)])[:-9], r"the file is no JSON, or is cut off"),
+        "schema": ("s.json", "[1, 2]", r"must be a list of objects"),
+        "mixed": ("s.json", json.dumps([plain(0), {"ids": 1, "correct": 1}]), r"'confidence', row 1: no value"),
+        "repeated": ("s.json", json.dumps([plain(0), plain(0)]), r"ids must be unique: 0"),
+        "nan": ("s.json", json.dumps([plain(0) | {"confidence": math.nan}]), r"row 0: confidence is nan"),
+    },
+    "lm-eval": {
+        "truncated": ("s.jsonl", TEXTS["samples_arc.jsonl"][:-20], r"line 6 is no JSON, or is cut off"),
+        "schema": ("s.jsonl", lines([{"doc_id": 0, "filtered_resps": ["x"]}]), r"none of the metrics acc"),
+        "mixed": (
+            "s.jsonl",
+            lines([lm_eval(0), lm_eval(1) | {"filtered_resps": ["text"]}]),
+            r"row 1 has no log-likelihoods and others have: these are two tasks",
         ),
-        r"correct must be",
-    ),
-    "uqlm with two scorers": ("s.csv", "prompt,response,a,b,correct\n1,2,.5,.5,1\n", r"has the scorers a, b; name one"),
-    "uqlm without scorers": ("s.csv", "prompt,response,correct\n1,2,1\n", r"has no column of a scorer"),
+        "mixed metrics": (
+            "s.jsonl",
+            lines([lm_eval(0), {name: x for name, x in lm_eval(1).items() if name != "acc"}]),
+            r"row 1 has no 'acc' and row 0 has: these are two tasks",
+        ),
+        "repeated": (
+            "s.jsonl",
+            lines([lm_eval(0), lm_eval(0) | {"filter": "strict-match"}]),
+            r"doc_id 0 occurs 2 times; keep the rows of one filter \(none, strict-match\)",
+        ),
+        "repeated task": ("s.jsonl", lines([lm_eval(0), lm_eval(0)]), r"doc_id 0 occurs 2 times; keep one task a file"),
+        "nan": (
+            "s.jsonl",
+            lines([lm_eval(0) | {"filtered_resps": [[math.nan, False], [-1.0, False]]}]),
+            r"row 0: a log-likelihood is nan",
+        ),
+    },
+    "inspect": {
+        "truncated": ("s.eval", "PK\x03\x04 and no more", r"cannot be read as eval"),
+        "truncated document": ("s.json", inspect(sample(0))[:-9], r"the file is no JSON, or is cut off"),
+        "schema": ("s.json", inspect(), r"the log has no samples"),
+        "schema of a sample": ("s.json", inspect({"scores": {}}), r"sample 0 has no 'id'"),
+        "mixed": (
+            "s.json",
+            inspect(sample(0), sample(1, scores={"s": {"value": "C"}, "t": {"value": "I"}})),
+            r"'correct', row 1: no value",
+        ),
+        "partly right": ("s.json", inspect(sample(0, scores={"s": {"value": "P"}})), r"correct must be"),
+        "repeated": ("s.json", inspect(sample(0), sample(0)), r"ids must be unique: 0"),
+        "nan": ("s.json", inspect(sample(0, metadata={"confidence": math.nan})), r"row 0: confidence is nan"),
+    },
+    "helm": {
+        "truncated": ("s.json", TEXTS["per_instance_stats.json"][:-9], r"the file is no JSON, or is cut off"),
+        "schema": ("s.json", json.dumps([helm(0) | {"stats": 1}]), r"row 0: 'stats' must be a list"),
+        "mixed": ("s.json", json.dumps([helm(0), helm(1) | {"stats": []}]), r"row 1 has no statistic 'exact_match'"),
+        "repeated": ("s.json", json.dumps([helm(0), helm(0)]), r"ids must be unique: id0"),
+        "nan": ("s.json", json.dumps([helm(0)]).replace("0.9", "NaN"), r"row 0: confidence is nan"),
+    },
+    "hle": {
+        "truncated": ("s.json", TEXTS["judged_hle.json"][:-9], r"the file is no JSON, or is cut off"),
+        "schema": (
+            "s.json",
+            json.dumps({"q": {"judge_response": {"correct": "maybe"}}}),
+            r"question q: the judge's 'correct' must be yes or no",
+        ),
+        "mixed": (
+            "s.json",
+            json.dumps({"q": hle(0), "r": {"judge_response": [1]}}),
+            r"question r: the judge's 'correct' must be yes or no",
+        ),
+        "per cents": ("s.json", json.dumps({"q": hle(0)}).replace("90", "9000"), r"9000 is no per cent"),
+        "repeated": (
+            "s.json",
+            f'{{"q": {json.dumps(hle(0))}, "q": {json.dumps(hle(1))}}}',
+            r"'q' is there twice in one object",
+        ),
+        "nan": ("s.json", json.dumps({"q": hle(0)}).replace("90", "NaN"), r"confidence nan is no per cent"),
+    },
+    "uqlm": {
+        "truncated": ("s.csv", UQLM + "c,d", r"row 1 \(from 0\): 2 values, but 4 columns are named"),
+        "schema": ("s.csv", "prompt,response,correct\n1,2,1\n", r"has no column of a scorer"),
+        "several": ("s.csv", "prompt,response,a,b,correct\n1,2,.5,.5,1\n", r"has the scorers a, b; name one"),
+        "mixed": ("s.csv", UQLM + "c,d,,1\n", r"'noncontradiction', row 1: no value"),
+        "repeated": (
+            "s.csv",
+            UQLM.replace("prompt,", "ids,prompt,").replace("a,b", "1,a,b") + "1,c,d,.5,1\n",
+            r"ids must be unique: 1",
+        ),
+        "nan": ("s.csv", UQLM + "c,d,nan,1\n", r"row 1: confidence is nan"),
+    },
 }
+CASES = [(form, fault) for form, faults in BAD.items() for fault in faults]
+
+
+def test_every_format_is_tried_with_every_fault():
+    for faults in BAD.values():
+        assert {"truncated", "schema", "mixed", "repeated", "nan"} <= set(faults)
 
 
 @pytest.mark.filterwarnings("ignore:.*read as")
-@pytest.mark.parametrize("case", BAD)
-def test_a_bad_file_is_refused_in_one_line(tmp_path, case):
-    name, text, message = BAD[case]
+@pytest.mark.parametrize(("form", "fault"), CASES)
+def test_a_bad_file_is_refused_in_one_line(tmp_path, form, fault):
+    name, text, message = BAD[form][fault]
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=message) as refused:
         files.read(tmp_path / name)

@@ -655,6 +655,34 @@ def test_auto_mends_stated_confidences_as_well_as_isotonic():
     assert nll(chosen, top_label=True).mean() <= nll(plain, top_label=True).mean() + 0.002
 
 
+def in_steps(rng: np.random.Generator, n: int) -> Outcomes:
+    """Confidences whose accuracy is flat, then jumps: isotonic regression is the only map that serves."""
+    c = rng.random(n)
+    return Outcomes.from_scores(c, rng.random(n) < np.where(c > 0.5, 0.9, 0.3 + 0.02 * c))
+
+
+def test_auto_ties_no_answers_that_the_confidence_told_apart():
+    rng = np.random.default_rng(0)
+    fit_on, test = in_steps(rng, 3000), in_steps(rng, 3000)
+    chosen, flat = auto(fit_on), isotonic(fit_on)
+    assert chosen.fit.why.startswith("isotonic")
+    assert chosen.keeps_ranking
+    assert not flat.keeps_ranking
+    after = maps.apply(chosen, test).outcomes()
+    assert metrics.auroc(after) == metrics.auroc(test)
+    assert len(np.unique(flat(test.confidence))) < 1000
+    assert np.abs(after.confidence - flat(test.confidence)).max() <= 1e-4
+
+
+def test_auto_ties_no_mere_scores():
+    rng = np.random.default_rng(0)
+    rows = in_steps(rng, 3000)
+    scores = Outcomes.from_scores(20 * rows.confidence - 5, rows.correct, is_probability=False)
+    after = auto(scores)(scores.confidence)
+    assert len(np.unique(after)) == 3000
+    assert 0 < after.min() < after.max() < 1
+
+
 @pytest.mark.parametrize("calibrator", [isotonic, spline, platt, beta, auto])
 def test_ties_and_sure_errors_give_a_rising_curve_and_a_finite_loss(calibrator):
     fit_on, test = stated(2000, 2), stated(2000, 3)

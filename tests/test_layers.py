@@ -22,7 +22,7 @@ LAYERS = [
     "maps scale grouping",
     "auditing calibrators thresholds",
     "boards comparing epochs examples published selective sklearn",
-    "checking rechecking planning",
+    "checking rechecking planning side_by_side judging",
     "nn.losses nn.optim nn.maps nn.distributed",
     "nn.objectives nn.deploy",
     "nn.data nn.networks",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
@@ -37,45 +38,45 @@ class Measured:
 
     n: int
     cells: dict[str, Measurement]  # by metric
-    answerable: float  # share of answers that can be accepted with at most 5 % errors, guaranteed
+    answerable: float  # share to be accepted with at most 5 % errors, guaranteed; nan if questions are repeated
     corrected: Corrected | None  # none if there are too few rows
     categories: dict[str, dict[str, float]]
 
 
 def measure(sheet: Sheet) -> Measured:
     """Every figure of a sheet that does not depend on the other models."""
-    rows = sheet.rows
+    repeated = len(np.unique(sheet.question)) < len(sheet.rows)
+    rows = replace(sheet.rows, cluster=sheet.question) if repeated else sheet.rows
     t = Tables(rows, draws=DRAWS)
-    repeated = len(np.unique(sheet.question)) < len(rows)
     return Measured(
         n=len(rows),
-        cells={key: _cell(key, t, repeated) for key in KEYS},
-        answerable=choose_threshold(t.ranking, risk=RISK).coverage,
-        corrected=_corrected(sheet, repeated),
+        cells={key: _cell(key, t) for key in KEYS},
+        answerable=nan if repeated else choose_threshold(t.ranking, risk=RISK).coverage,
+        corrected=_corrected(rows, sheet.question),
         categories=_by_category(rows),
     )
 
 
-def _cell(key: str, t: Tables, repeated: bool) -> Measurement:
-    """The value with its interval; rows of the same question are not independent, so they have none."""
+def _cell(key: str, t: Tables) -> Measurement:
+    """The value with its interval."""
     metric = METRICS[key]
     floor = metric.floor(t).mean if metric.floor else None
-    bar = Withheld("questions are repeated") if repeated or metric.interval is None else metric.interval(t)
+    bar = metric.interval(t) if metric.interval else Withheld("no interval of known coverage")
     if isinstance(bar, Withheld):
         return Measurement(t.once(metric.of), None, floor, bar.reason)
     return Measurement(t.once(metric.of), bar, floor)
 
 
-def _corrected(sheet: Sheet, repeated: bool) -> Corrected | None:
+def _corrected(rows: Outcomes, question: Tags) -> Corrected | None:
     try:
-        after, fold = cross_fitted(sheet.rows, sheet.question)
+        after, fold = cross_fitted(rows, question)
     except InputError:  # too few rows to fit and judge a map
         return None
     parts = [ranking(after[fold == i]) for i in range(FOLDS)]
     pairs = np.array([r.n_wrong * (r.n - r.n_wrong) for r in parts], dtype=np.float64)
     within = [METRICS["auroc"].of(Tables(after[fold == i])) if pairs[i] else 0.0 for i in range(FOLDS)]
     auroc = float(pairs @ within / pairs.sum()) if pairs.any() else float("nan")
-    return Corrected(_cell("ece", Tables(after, draws=DRAWS), repeated), auroc)
+    return Corrected(_cell("ece", Tables(after, draws=DRAWS)), auroc)
 
 
 def cross_fitted(rows: Outcomes, question: Tags, *, seed: int = 0) -> tuple[Outcomes, Labels]:
@@ -88,7 +89,7 @@ def cross_fitted(rows: Outcomes, question: Tags, *, seed: int = 0) -> tuple[Outc
     for i in range(FOLDS):
         mapping = auto(rows[fold != i], folds=FOLDS)
         confidence[fold == i] = apply(mapping, rows[fold == i]).outcomes().confidence
-    return Outcomes.from_scores(confidence, rows.correct, group=rows.group), fold
+    return Outcomes.from_scores(confidence, rows.correct, group=rows.group, cluster=rows.cluster), fold
 
 
 def _by_category(rows: Outcomes) -> dict[str, dict[str, float]]:

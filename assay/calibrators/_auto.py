@@ -16,15 +16,15 @@ from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._matrix import dirichlet, matrix
 from assay.calibrators._structured import structured_matrix, structured_vector
 from assay.calibrators._temperature import temperature
-from assay.calibrators._top_label import beta, isotonic, platt, spline
+from assay.calibrators._top_label import beta, isotonic, platt, spline, without_ties
 from assay.calibrators._vector import vector
 from assay.maps import Candidate, Fit, Map, Sequence, apply
 from assay.predictions import Outcomes, Predictions
 
 Calibrator = Callable[[Any], Map]
 
-# Simplest first, and those that may change a label after those that cannot.
-OF_CONFIDENCE: tuple[Calibrator, ...] = (platt, beta, spline, isotonic)
+# Simplest first, and those that may change a label after those that cannot. None ties answers that were told apart.
+OF_CONFIDENCE: tuple[Calibrator, ...] = (platt, beta, without_ties(spline), without_ties(isotonic))
 FAMILY: tuple[Calibrator, ...] = (
     *(temperature, ensemble_temperature),
     *OF_CONFIDENCE,
@@ -48,7 +48,8 @@ def auto(
 
     As low means within one standard error of the difference, sample by sample; within two if the difference is below
     .001; or within .0001. What a map of the confidence leaves to the other classes is shared out in their proportion;
-    for confidences alone the top-label log loss is used. A candidate that is far behind after a fold is not fitted
+    for confidences alone the top-label log loss is used. Splines and isotonic curves are tilted by a ten-thousandth of
+    the given confidence, so that they tie no answers. A candidate that is far behind after a fold is not fitted
     again, and one with a number for each pair of classes needs ten rows a class. All candidates are in the map's
     `fit.chosen_from`, the reason of the choice in `fit.why`. If a true class has probability 0, only maps of the
     confidence are compared.

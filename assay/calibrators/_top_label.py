@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from math import nan
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from assay.metrics import Bins, Ranking
 from assay.predictions import Outcomes, Predictions
 
 POINTS = 1000  # of the curve that stands for a spline
+TILT = 1e-4  # of the given confidence in a curve without ties
 
 Fitted = TypeVar("Fitted", bound=ConfidenceMap)
 
@@ -137,6 +139,24 @@ def _rising(values: Floats, size: Floats) -> Floats:
     from scipy.optimize import isotonic_regression
 
     return np.asarray(isotonic_regression(values, weights=size).x)
+
+
+def without_ties(calibrator: Callable[..., Curve]) -> Callable[[Predictions | Outcomes], Curve]:
+    """The calibrator with a ten-thousandth of the given confidence mixed into its curve, so that the curve rises.
+
+    A flat stretch gives the same confidence to answers that the model told apart, and AUROC falls where it was right.
+    The scale of a score that is no probability is that of the held-out rows.
+    """
+
+    @wraps(calibrator)
+    def fit(held_out: Predictions | Outcomes) -> Curve:
+        outcomes, flat = held_out.outcomes(), calibrator(held_out)
+        x = np.union1d(flat.x, [0.0, 1.0]) if outcomes.is_probability else flat.x
+        old = (x - x[0]) / max(x[-1] - x[0], np.finfo(float).tiny)
+        y = (1 - TILT) * np.interp(x, flat.x, flat.y) + TILT * old
+        return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
+
+    return fit
 
 
 @unweighted

@@ -17,6 +17,7 @@ COMMANDS = {
     "audit": "Tell how far the confidence of one or several models can be trusted.",
     "compare": "Say whether a second model is better calibrated or ranks its errors better than the first.",
     "board": "Rank many models by accuracy, calibration and refinement, and say which cannot be told apart.",
+    "judge": "Say how far a judge's verdicts can be trusted, and how many answers are right, from a few human labels.",
     "plan": "Tell how many samples it takes to show a difference.",
     "calibrate": "Fit a calibrator on held-out predictions, and judge it on both axes.",
     "threshold": "Choose the confidence above which answers are accepted, with a guarantee on their errors.",

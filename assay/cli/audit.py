@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,6 +22,7 @@ from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
 from assay.scale import Tally, is_sharded, tally_files, tally_on_ray
+from assay.side_by_side import side_by_side
 
 Engine = Literal["threads", "ray"]
 
@@ -44,8 +46,10 @@ def audit_command(
     Parameters
     ----------
     predictions
-        Files of predictions: .npz, .parquet or .csv. A folder, a pattern in quotes ('shards/*.parquet') or an address
-        (s3://bucket/folder) is one model in many files: they are read part by part, in memory that does not grow.
+        Files of predictions: .npz, .parquet or .csv, or what an evaluation of a language model leaves. Of one file
+        several confidences (--confidence stated,log_probability) are compared by paired tests. A folder, a pattern in
+        quotes ('shards/*.parquet') or an address (s3://bucket/folder) is one model in many files: they are read part
+        by part, in memory that does not grow.
     json
         Write all numbers to this file.
     html
@@ -72,11 +76,14 @@ def audit_command(
     counting.check(predictions)
     loaded: dict[str, Predictions | Outcomes] = {}
     tallies: dict[str, Tally] = {}
+    several = "," in (columns.confidence or "")
     with loops.threads(threads):
         for name, file in short_names(predictions).items():
             if is_sharded(file):
                 _refuse_what_needs_rows(file, columns, html)
                 tallies[name] = counting.tally(name, file, columns)
+            elif several:
+                loaded |= _confidences(predictions, columns)
             else:
                 loaded[name] = files.read(file, columns)
     if not predictions:
@@ -88,17 +95,26 @@ def audit_command(
         for name, rows in (loaded | tallies).items():
             say(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
+    pairs = side_by_side({name: rows.outcomes() for name, rows in loaded.items()}) if several else ()
     show(terminal.audit_view(audits, everything=everything))
+    if pairs:
+        show(terminal.pairs_view(pairs))
     for name in tallies:
         show(f"{name}: {_exactness(audits[name])}", "dim")
     if json is not None:
         from assay.report.jsons import write_json
 
-        write_json(audits, json)
+        write_json(audits, json, pairs)
     if html is not None:
         from assay.report.page import audit_page
 
-        audit_page(loaded, audits, html)
+        audit_page(loaded, audits, html, pairs)
+
+
+def _confidences(predictions: Sequence[Path], columns: Columns) -> Mapping[str, Outcomes]:
+    if len(predictions) > 1:
+        raise InputError("several confidences are audited in one file; for many models use `assay board`")
+    return files.read_confidences(predictions[0], columns)
 
 
 @dataclass(frozen=True)
@@ -134,7 +150,8 @@ class Counting:
 
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
-    needed = {"--weight": columns.weight, "--html": html}
+    several = columns.confidence if "," in (columns.confidence or "") else None
+    needed = {"--weight": columns.weight, "--html": html, "--confidence A,B": several}
     needed |= {"--unanswered": columns.unanswered, "--confidence-from": columns.confidence_from}
     for flag, given in needed.items():
         if given is not None:

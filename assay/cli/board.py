@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from assay import files
 from assay._core.arrays import InputError
 from assay._core.writing import not_over, replacing
 from assay.boards import board
 from assay.cli.inputs import STANDARD, ColumnNames
-from assay.cli.output import show, working
+from assay.cli.output import console, show, working
 from assay.files import Sheet
 from assay.report import boards
 
@@ -29,7 +31,8 @@ def board_command(
     Parameters
     ----------
     answers
-        Files of confidences and right answers, or folders of such files; without --by one model a file.
+        Files of confidences and right answers, of logits or of probabilities, or folders of such files; without --by
+        one model a file.
     by
         Column that names the model.
     to
@@ -49,8 +52,9 @@ def board_command(
         sheets: list[Sheet] = []
         for file in found:
             sheets += files.read_sheets(file, columns, by=by)
+        _refuse_other_questions(sheets)
         made = board(sheets, workers=workers, done=lambda count: say(f"{count} of {len(sheets)} measured"))
-    show(boards.view(made))
+    show(boards.view(made, console().width))
     if to is not None:
         with replacing(to) as stream:
             stream.write(boards.markdown(made).encode())
@@ -58,6 +62,15 @@ def board_command(
         from assay.report.page import board_page
 
         board_page(made, html)
+
+
+def _refuse_other_questions(sheets: list[Sheet]) -> None:
+    """Rows without ids are paired in order, so every model must have as many."""
+    in_order = [sheet for sheet in sheets if np.array_equal(sheet.question, np.arange(sheet.asked))]
+    for sheet in in_order[1:]:
+        if sheet.asked != (first := in_order[0]).asked:
+            rows = f"{first.model} has {first.asked:,} rows and {sheet.model} {sheet.asked:,}"
+            raise InputError(f"{rows}: without --ids they must answer the same questions in the same order")
 
 
 def _files(path: Path) -> list[Path]:

@@ -25,9 +25,10 @@ from assay.files._formats import READERS, WRITERS, LazyTable, bits_of, parquet_b
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
+from assay.files._repeated import Samples, agreement, best_of_each
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
-from assay.files._unanswered import Unanswered, answered
+from assay.files._unanswered import Read, Unanswered, all_answered, answered, from_numbers, from_text
 from assay.predictions import Outcomes, Predictions
 
 FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
@@ -58,7 +59,7 @@ class Columns:
     positive
         For two classes: column of the probability of class 1.
     confidence
-        Column of the confidence in [0, 1] in the answer.
+        Column of the confidence in [0, 1] in the answer; `audit` and `board` take several, with commas between.
     score
         Column of a score that is not a probability and only ranks.
     correct
@@ -72,7 +73,11 @@ class Columns:
     cluster
         Column of clusters (patients, videos, prompts) whose rows are not independent.
     confidence_from
-        Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10").
+        Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10"); its name is `stated`.
+    agreement
+        Column of answers: the share of a question's samples (--cluster) that say the same is a confidence, `agreement`.
+    samples
+        Of several samples of a question (--cluster), judge all, or only the best: the most confident.
     unanswered
         Rows without a confidence: they count as wrong, are dropped, or are a group; by default they are refused.
     format
@@ -91,6 +96,8 @@ class Columns:
     weight: str | None = None
     cluster: str | None = None
     confidence_from: str | None = None
+    agreement: str | None = None
+    samples: Samples = "all"
     unanswered: Unanswered | None = None
     format: str | None = None
 
@@ -112,7 +119,25 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     path = Path(file)
     with _reasons(path):
         table = _load(path, columns)
-        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        rows = replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        return best_of_each(rows) if columns.samples == "best" else rows
+
+
+def read_confidences(file: str | Path, columns: Columns) -> dict[str, Outcomes]:
+    """The same answers with each of the confidences that are named with commas between.
+
+    Rows that lack one of them are an error, or are left out and counted by `unanswered="drop"`.
+    """
+    path = Path(file)
+    if columns.samples == "best":
+        raise InputError("--samples best needs one confidence: by each of several, other answers are the best")
+    with _reasons(path):
+        table = _named(_load(path, columns))
+        names = _confidences(columns)
+        reads = {name: _read(table, name, columns) for name in names}
+        parts = all_answered(table, reads, columns.unanswered, str(path))
+        as_read = replace(columns, confidence="confidence")
+        return {name: _outcomes(part, as_read, "confidence", "confidence", ()) for name, part in parts.items()}
 
 
 def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelled:
@@ -285,32 +310,95 @@ def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[
     if _uqlm.recognized(table) and not any(getattr(columns, kind) for kind in (*KINDS, "confidence_from")):
         columns = replace(columns, confidence=_uqlm.scorer(table))
         warn(f"{path}: read as uqlm, confidence is '{columns.confidence}'", stacklevel=3)
-    text, rule = columns.confidence_from, columns.unanswered
-    if text is None and rule is None:
+    derived = columns.confidence_from or columns.agreement
+    if derived is None and columns.unanswered is None:
         return table, columns
-    if text and columns.confidence:
-        raise InputError("give one of --confidence and --confidence-from")
-    if rule == "group" and columns.group is not None:
+    if columns.unanswered == "group" and columns.group is not None:
         raise InputError("--unanswered group makes the groups; leave out --group")
-    name = text or columns.confidence or "confidence"
-    if name not in table:
-        _column(table, name, "confidence-from" if text else "confidence")
-    found = answered(table, name, columns.correct, text=text is not None, rule=rule, where=str(path))
+    names = _confidences(columns)
+    if len(names) > 1:
+        raise InputError(f"give one confidence, not {' and '.join(names)}; only audit and board take several")
+    table, correct = _named(table), columns.correct
+    _require(table, correct, "correct")
+    found = answered(table, names[0], _read(table, names[0], columns), correct, columns.unanswered, str(path))
     return found, replace(columns, confidence="confidence")
+
+
+def _confidences(columns: Columns) -> list[str]:
+    """The names of the confidences: the given ones, or those that are derived from other columns."""
+    if columns.confidence is not None:
+        return columns.confidence.split(",")
+    derived = [name for name, column in _derived(columns).items() if column is not None]
+    return derived or ["confidence"]
+
+
+def _derived(columns: Columns) -> dict[str, str | None]:
+    return {"stated": columns.confidence_from, "agreement": columns.agreement}
+
+
+def _read(table: LazyTable, name: str, columns: Columns) -> Read:
+    """One confidence: a column of numbers, or derived from the column that a flag names."""
+    column = _derived(columns).get(name)
+    if column is None:
+        _require(table, name, "confidence")
+        return from_numbers(table, name)
+    if name in table:
+        raise InputError(f"has a column '{name}' of its own; leave out --confidence-from and --agreement, or rename it")
+    if name == "agreement":
+        return Read(agreement(table, column, columns.cluster or "cluster"))
+    _require(table, column, "confidence-from")
+    return from_text(table, column)
+
+
+def _named(table: Mapping[str, Array]) -> LazyTable:
+    if not isinstance(table, LazyTable):
+        raise InputError("has no columns")
+    return table
 
 
 def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | None = None) -> list[Sheet]:
     """The answers of each model in a file, by the column `by`, with each of the confidences named with commas between.
 
-    Rows without a usable confidence are left out and counted. Without `by` the file holds one model, named as the file.
+    Rows without a usable confidence are left out and counted. Without `by` the file holds one model, named as the file;
+    it may then have logits or probabilities, whose confidence is `max_probability`. Questions are told by --ids or
+    --cluster, by a column `ids`, or else by their row.
     """
     path = Path(file)
-    names = (columns.confidence or "confidence").split(",")
-    question = columns.ids or columns.cluster
     with _reasons(path):
-        table = _load(path, columns)
+        table = _named(_load(path, columns))
+        question = columns.ids or columns.cluster or ("ids" if "ids" in table else None)
+        if by is None and _has_classes(table, columns):
+            return [_top_label(path.stem, _assemble(table, columns), table, question)]
         named: dict[str, Any] = {"correct": columns.correct, "question": question, "group": columns.group}
-        return list(split(table, names, model=path.stem, by=by, **named))
+        read = {name: partial(_read, name=name, columns=columns) for name in _confidences(columns)}
+        return list(split(table, read, model=path.stem, by=by, **named))
+
+
+def _has_classes(table: LazyTable, columns: Columns) -> bool:
+    if columns.confidence or any(_derived(columns).values()) or "confidence" in table:
+        return False
+    return _kind(table, columns)[0] not in ("confidence", "score")
+
+
+def _top_label(model: str, rows: Predictions | Outcomes, table: LazyTable, question: str | None) -> Sheet:
+    told, n = rows.outcomes(), len(rows)
+    answers = Outcomes.from_scores(told.confidence, told.correct, group=told.group)
+    return Sheet(model, "max_probability", answers, table[question] if question else np.arange(n), n)
+
+
+def read_judged(file: str | Path, judge: str, human: str, *, format: str | None = None) -> tuple[Floats, Floats]:
+    """The judge's scores, and the human labels, nan where there is none."""
+    path = Path(file)
+    with _reasons(path):
+        table = _named(_load(path, Columns(format=format)))
+        for name, flag in ((judge, "judge"), (human, "human")):
+            _require(table, name, flag)
+            if not table.missing(name).all() and table.picked(~table.missing(name))[name].dtype.kind not in "biuf":
+                raise InputError(f"column '{name}' holds text; --{flag} needs numbers, as 1 for right and 0 for wrong")
+        empty = table.missing(judge)
+        if empty.any():
+            raise InputError(f"column '{judge}', row {int(empty.argmax())}: the judge must score every answer")
+        return from_numbers(table, judge).values, from_numbers(table, human).values
 
 
 def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
@@ -460,11 +548,16 @@ def _score(column: Array, name: str, n: int) -> Array:
 
 
 def _column(table: Mapping[str, Array], name: str, flag: str) -> Array:
+    _require(table, name, flag)
+    return table[name]
+
+
+def _require(table: Mapping[str, Array], name: str, flag: str) -> None:
+    """An error that suggests a name, if there is no such column."""
     if name not in table:
         close = get_close_matches(name, table, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(table)};"
         raise InputError(f"no column '{name}'; {hint} name it by --{flag}")
-    return table[name]
 
 
 def _matrix(table: Mapping[str, Array], pattern: str, flag: str) -> Array:

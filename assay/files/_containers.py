@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -93,9 +94,18 @@ def _member(archive: ZipFile, stream: IO[bytes], info: ZipInfo) -> bytes:
     return bytes(pa.Codec("zstd").decompress(stream.read(info.compress_size), info.file_size, asbytes=True))
 
 
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose names differ: of equal ones JSON would silently keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise InputError(f"'{twice}' is there twice in one object")
+    return found
+
+
 def _parsed(text: str, where: str) -> object:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as problem:
         raise InputError(f"{where} is no JSON, or is cut off: {problem}") from problem
 

@@ -18,8 +18,8 @@ def recognized(content: object) -> bool:
 def records(content: object) -> list[Record]:
     """The score as `correct`, the `confidence` of its metadata or of the sample's, and `token_probability`.
 
-    The last is that of the tokens that spell the answer. It is the confidence if no sample has one in its metadata. Of
-    several scorers each has its own `correct.NAME`. Samples of several epochs are clusters.
+    The last is that of the tokens that spell the `answer`. It is the confidence if no sample has one in its metadata.
+    Of several scorers each has its own `correct.NAME`. Samples of several epochs are clusters.
     """
     if not recognized(content) or not isinstance(content, Mapping):
         raise InputError("is no Inspect log: it needs 'eval' and 'samples'; was it written without samples?")
@@ -50,6 +50,7 @@ def _row(sample: object, i: int) -> dict[str, object]:
         **(verdicts or {"correct": _value(first)}),
         "confidence": None if unanswered else metadata.get("confidence"),
         "token_probability": None if unanswered else _token_probability(sample, first.get("answer")),
+        "answer": None if unanswered else first.get("answer"),
     }
 
 

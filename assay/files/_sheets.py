@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from assay._core.arrays import Array, InputError, Mask, Tags
+from assay._core.arrays import InputError, Tags
 from assay.files._formats import LazyTable
-from assay.files._unanswered import numbers
+from assay.files._unanswered import Read
 from assay.predictions import Outcomes
 
 
@@ -25,8 +25,8 @@ class Sheet:
 
 
 def split(
-    table: Mapping[str, Array],
-    names: Sequence[str],
+    table: LazyTable,
+    read: Mapping[str, Callable[[LazyTable], Read]],
     *,
     model: str,
     by: str | None,
@@ -34,29 +34,34 @@ def split(
     question: str | None,
     group: str | None,
 ) -> Iterator[Sheet]:
-    """A sheet for each model in the column `by`, or of the one `model`, and each confidence that has a usable value."""
-    if not isinstance(table, LazyTable):
-        raise InputError("has no columns")
-    for name in (*names, correct, *(each for each in (by, question, group) if each)):
+    """A sheet for each model in the column `by`, or of the one `model`, and each confidence that has a usable value.
+
+    `read` takes each confidence from the table of one model.
+    """
+    for name in (correct, *(each for each in (by, question, group) if each)):
         if name not in table:
             raise InputError(f"no column '{name}'; it has {', '.join(table)}")
     if by is None:
-        yield from _sheets(model, table, names, correct, question, group)
+        yield from _sheets(model, table, read, correct, question, group)
         return
     models, member = np.unique(table[by].astype(str), return_inverse=True)
     for i, each in enumerate(models.tolist()):
-        yield from _sheets(each, table.picked(member == i), names, correct, question, group)
+        yield from _sheets(each, table.picked(member == i), read, correct, question, group)
 
 
 def _sheets(
-    model: str, table: LazyTable, names: Sequence[str], correct: str, question: str | None, group: str | None
+    model: str,
+    table: LazyTable,
+    read: Mapping[str, Callable[[LazyTable], Read]],
+    correct: str,
+    question: str | None,
+    group: str | None,
 ) -> Iterator[Sheet]:
     right = table[correct]
     asked = table[question] if question else np.arange(len(right))
     groups = table[group].astype(str) if group else None
-    for name in names:
-        values = numbers(table, name)
-        usable: Mask = (values >= 0) & (values <= 1)
+    for name, of in read.items():
+        values, usable = (found := of(table)).values, ~found.unusable
         if usable.any():
             rows = Outcomes.from_scores(values[usable], right[usable], group=None if groups is None else groups[usable])
             yield Sheet(model, name, rows, asked[usable], len(values))

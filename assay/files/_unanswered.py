@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 from warnings import warn
 
@@ -20,34 +21,57 @@ DONE: dict[Unanswered, str] = {
 }
 
 
-def answered(
-    table: Mapping[str, Array], confidence: str, correct: str, *, text: bool, rule: Unanswered | None, where: str
-) -> Mapping[str, Array]:
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A confidence as a file has it, nan where it has none, and how to show a text that states none."""
+
+    values: Floats
+    example: str = ""
+
+    @property
+    def unusable(self) -> Mask:
+        return ~((self.values >= 0) & (self.values <= 1))  # nan too
+
+
+def answered(table: LazyTable, name: str, read: Read, correct: str, rule: Unanswered | None, where: str) -> LazyTable:
     """The table with a `confidence` of every row, by the rule for those that have none, which are always counted."""
-    if not isinstance(table, LazyTable) or confidence not in table or correct not in table:
-        return table
-    values, example = _from_text(table, confidence) if text else (numbers(table, confidence), "")
-    unusable = ~((values >= 0) & (values <= 1))  # nan too
-    if unusable.any():
-        count = f"{int(unusable.sum())} of {len(unusable)} rows have no usable confidence in '{confidence}'{example}"
-        if rule is None:
-            raise InputError(f"{count}; say what they are by --unanswered wrong, drop or group")
-        warn(f"{where}: {count}; they {DONE[rule]}", stacklevel=4)
-    return _ruled(table, correct, values, unusable, rule)
-
-
-def _ruled(
-    table: LazyTable, correct: str, values: Floats, unusable: Mask, rule: Unanswered | None
-) -> Mapping[str, Array]:
+    values, unusable = read.values, read.unusable
+    count_unusable(table, {name: read}, rule, where)
     if rule == "drop" and unusable.any():
         return table.picked(~unusable).replacing(confidence=values[~unusable])
     right = _filled(table, correct, unusable)
     if rule == "wrong":
-        right = right & ~unusable
+        right = np.where(unusable, False, right)
     new = {"confidence": np.where(unusable, 0.0, values), correct: right}
     if rule == "group" and unusable.any():
         new["group"] = np.where(unusable, "unanswered", "answered")
     return table.replacing(**new)
+
+
+def all_answered(
+    table: LazyTable, reads: Mapping[str, Read], rule: Unanswered | None, where: str
+) -> dict[str, LazyTable]:
+    """For each confidence the table with it as `confidence`, of the rows that have all of them."""
+    if rule not in (None, "drop"):
+        raise InputError("several confidences are compared on rows that have all of them, so say --unanswered drop")
+    unusable = count_unusable(table, reads, rule, where)
+    rows = table.picked(~unusable) if unusable.any() else table
+    return {name: rows.replacing(confidence=read.values[~unusable]) for name, read in reads.items()}
+
+
+def count_unusable(table: LazyTable, reads: Mapping[str, Read], rule: Unanswered | None, where: str) -> Mask:
+    """Rows that lack one of the confidences: said if there is a rule for them, else an error."""
+    without = {name: read.unusable for name, read in reads.items()}
+    unusable: Mask = np.logical_or.reduce(list(without.values()))
+    if unusable.any():
+        which = ", ".join(f"'{name}'{reads[name].example}" for name, mask in without.items() if mask.any())
+        count = f"{int(unusable.sum())} of {len(unusable)} rows have no usable confidence in {which}"
+        if rule is None:
+            raise InputError(f"{count}; say what they are by --unanswered wrong, drop or group")
+        warn(f"{where}: {count}; they {DONE[rule]}", stacklevel=5)
+    if unusable.all() and rule == "drop":
+        raise InputError(f"no row has a usable confidence in {' and '.join(map(repr, reads))}")
+    return unusable
 
 
 def _filled(table: LazyTable, correct: str, unusable: Mask) -> Array:
@@ -60,7 +84,8 @@ def _filled(table: LazyTable, correct: str, unusable: Mask) -> Array:
     return right
 
 
-def numbers(table: LazyTable, name: str) -> Floats:
+def from_numbers(table: LazyTable, name: str) -> Read:
+    """A column of numbers."""
     empty = table.missing(name)
     values = np.full(len(empty), np.nan)
     if not empty.all():
@@ -68,11 +93,11 @@ def numbers(table: LazyTable, name: str) -> Floats:
         if there.dtype.kind not in "biuf":
             raise InputError(f"column '{name}' holds text; read it by --confidence-from {name}")
         values[~empty] = there
-    return values
+    return Read(values)
 
 
-def _from_text(table: LazyTable, name: str) -> tuple[Floats, str]:
-    """The confidence that each text states, and the first text that states none."""
+def from_text(table: LazyTable, name: str) -> Read:
+    """The confidence that each text states."""
     empty = table.missing(name)
     texts = np.full(len(empty), "", dtype=object)
     if not empty.all():
@@ -80,7 +105,7 @@ def _from_text(table: LazyTable, name: str) -> tuple[Floats, str]:
     found = [stated_confidence(text) for text in texts]
     values = np.array([np.nan if value is None else value for value in found])
     silent = [row for row, value in enumerate(found) if value is None]
-    return values, f" (as row {silent[0]}: '{_short(texts[silent[0]])}')" if silent else ""
+    return Read(values, f" (as row {silent[0]}: '{_short(texts[silent[0]])}')" if silent else "")
 
 
 def _short(text: str) -> str:

@@ -7,7 +7,19 @@ from collections.abc import Collection
 from assay._core.arrays import InputError
 
 TEXTS = ({"prompt", "response"}, {"prompts", "responses"})
-NOT_SCORES = ("prompt", "response", "judge", "sampled", "correct", "label", "ids", "group")
+NOT_SCORES = (
+    "prompt",
+    "response",
+    "judge",
+    "sampled",
+    "raw",
+    "logprob",
+    "multiple",
+    "correct",
+    "label",
+    "ids",
+    "group",
+)
 
 
 def recognized(names: Collection[str]) -> bool:
@@ -16,8 +28,8 @@ def recognized(names: Collection[str]) -> bool:
 
 
 def scorer(names: Collection[str]) -> str:
-    """The only column of a scorer; of several the user chooses."""
-    scorers = [name for name in names if not name.startswith(NOT_SCORES)]
+    """The only column of a scorer; of several the user chooses. The index that pandas writes has no name."""
+    scorers = [name for name in names if name and not name.startswith(NOT_SCORES)]
     if len(scorers) != 1:
         has = f"the scorers {', '.join(scorers)}" if scorers else "no column of a scorer"
         raise InputError(f"has {has}; name one by --confidence, and the column of right answers by --correct")

@@ -39,7 +39,7 @@ def _row(line: Line) -> Iterator[Field]:
     yield Field(f"{own.n:,}", own.n, f"{left_out:,} without" if left_out else "")
     for key in KEYS:
         yield _field(key, own.cells[key])
-    yield Field(share(own.answerable), own.answerable)
+    yield Field("–") if isnan(own.answerable) else Field(share(own.answerable), own.answerable)
     after = own.corrected
     yield Field("–") if after is None else _field("ece", after.ece)
     yield Field("–") if after is None or isnan(after.auroc) else Field(number("auroc", after.auroc), after.auroc)
@@ -78,20 +78,27 @@ def _plain(key: str, value: float) -> Field:
 SHOWN = ("model", "confidence", "rows", "accuracy", "ECE", "AUROC", "AURC", "answerable", "rank by AURC")
 
 
-def view(board: Board) -> Group:
-    """The most important columns for the terminal; Markdown and the page have all."""
-    made = table(board)
-    places = [made.columns.index(name) for name in SHOWN]
+ROOMY = 140  # columns of a terminal, from which on intervals are shown
+
+
+def view(board: Board, width: int) -> Group:
+    """The most important columns for a terminal of so many columns; Markdown and the page have all."""
+    made, roomy = table(board), width >= ROOMY
+    several = len({line.confidence for line in board.lines}) > 1
+    left_out = {*(() if several else ("confidence",)), *(() if roomy else ("rows", "AURC"))}
+    names = [name for name in SHOWN if name not in left_out]
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
-    for name in SHOWN:
+    for name in names:
         grid.add_column(name, justify="left" if name in ("model", "confidence") else "right", overflow="fold")
+    grid.columns[0].min_width = 16
     for row in made.rows:
-        grid.add_row(*(_text(row[i]) for i in places))
-    return Group(grid, Text(f"{board}.\n{NOTE}"))
+        grid.add_row(*(_text(row[made.columns.index(name)], under=roomy) for name in names))
+    hidden = "" if roomy else " Rows and intervals: --to, --html, or a terminal of 140 columns."
+    return Group(grid, Text(f"{board}.\n{NOTE}{hidden}"))
 
 
-def _text(field: Field) -> Text:
-    lines = [Text(field.text), *([Text(field.under.replace(", ", "\n"), "dim")] if field.under else [])]
+def _text(field: Field, *, under: bool) -> Text:
+    lines = [Text(field.text), *([Text(field.under.replace(", ", "\n"), "dim")] if field.under and under else [])]
     return Text("\n").join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from math import isinf, isnan
 from pathlib import Path
@@ -11,17 +12,22 @@ from typing import TYPE_CHECKING
 from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
+from assay.judging import Judged
 from assay.rechecking import Drift, Recheck
+from assay.side_by_side import Pair
 from assay.thresholds import GroupThresholds, Threshold
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift
+Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift | Judged
 
 
-def write_json(results: Result, file: Path) -> None:
-    """Write one comparison, threshold or recheck, thresholds by group, or audits by the name of their model."""
+def write_json(results: Result, file: Path, pairs: Sequence[Pair] = ()) -> None:
+    """Write one comparison, threshold, recheck or judge, thresholds by group, or audits by the name of their model.
+
+    Of audits of several confidences each names the `pairs` that it is in.
+    """
     if isinstance(results, Threshold):
         content = _threshold(results)
     elif isinstance(results, GroupThresholds):
@@ -33,10 +39,10 @@ def write_json(results: Result, file: Path) -> None:
     elif isinstance(results, Recheck):
         words = {"promise": results.promise, "recalibrate": results.recalibrate}
         content = _record(results) | words | {"verdict": str(results)}
-    elif isinstance(results, Drift):
+    elif isinstance(results, Drift | Judged):
         content = _record(results) | {"verdict": str(results)}
     else:
-        content = {name: _record(audit) | {"verdict": str(audit)} for name, audit in results.items()}
+        content = {name: _audit(name, audit, pairs) for name, audit in results.items()}
     with replacing(file) as stream:
         stream.write(json.dumps(jsonable(content), indent=1, allow_nan=False).encode())
 
@@ -52,6 +58,15 @@ def jsonable(value: object) -> object:
     if isinstance(value, float) and (isnan(value) or isinf(value)):
         return None if isnan(value) else str(value)
     return value
+
+
+def _audit(name: str, audit: Audit, pairs: Sequence[Pair]) -> dict[str, object]:
+    own = [_record(pair) | {"better": pair.better, "verdict": str(pair)} for pair in pairs if name in _names(pair)]
+    return _record(audit) | {"verdict": str(audit)} | ({"pairs": own} if own else {})
+
+
+def _names(pair: Pair) -> tuple[str, str]:
+    return pair.first, pair.second
 
 
 def _threshold(t: Threshold) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import isinf
 
@@ -13,9 +13,11 @@ from rich.text import Text
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Difference, Verdict
+from assay.judging import UNLIKE, Judged
 from assay.maps import Fit, Map
 from assay.metrics import COMPARED, METRICS
 from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
+from assay.side_by_side import Pair
 from assay.thresholds import GroupThresholds, Threshold, level, spelled
 
 COLORS = {"better": "green", "worse": "red"}
@@ -40,6 +42,11 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
         if groups:
             parts += [_groups(groups), *_findings(audit, groups)]
     return Group(*parts, Text("↓ lower is better, ↑ higher; `assay list metrics` explains each.", "dim"))
+
+
+def pairs_view(pairs: Sequence[Pair]) -> RenderableType:
+    """Which of several confidences ranks better, and which is better calibrated."""
+    return Group(Text("Paired tests of the confidences:", "bold"), *(Text(f"  {pair}.") for pair in pairs))
 
 
 def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: bool = False) -> RenderableType:
@@ -109,6 +116,24 @@ def _candidates(name: str, fit: Fit) -> RenderableType:
         shown = ("", "", "") if isinf(c.loss) else (f"{c.loss:.4f}", f"{c.behind:.5f}", f"{c.error:.5f}")
         table.add_row(c.name, *shown, c.note or ("infinite NLL" if isinf(c.loss) else ""))
     return Group(table, Text(f"{fit.why}.", "bold"))
+
+
+def judge_view(found: Judged) -> RenderableType:
+    """The corrected share of right answers, the audit of the judge, and which verdicts can be trusted."""
+    table = _grid("right answers", "share", "95 % interval")
+    table.add_row("as the judge says", share(found.claimed), "")
+    for name, each in (("corrected by the labels", found.accuracy), ("by the labels alone", found.labels_alone)):
+        table.add_row(name, share(each.value), f"{share(each.interval.low)} – {share(each.interval.high)}")
+    size = f"{found.n:,} answers, {found.labelled:,} with a human label"
+    parts: list[RenderableType] = [table, Text(size, "bold")]
+    if found.unlike < UNLIKE:
+        doubt = "The judge scores the labelled answers differently from the others"
+        parts.append(Text(f"{doubt} (p = {found.unlike:.2g}): if they are no random part, nothing here holds.", "red"))
+    parts += [Text.assemble(("The judge's verdicts: ", "bold"), f"right in {share(found.audit['accuracy'].value)}. ")]
+    parts += [Text(str(found.audit)), Text("Verdicts to trust:", "bold"), threshold_view(found.threshold)]
+    if found.threshold.accepted:
+        parts.append(Text(f"Of all answers {share(found.trusted)} have such a verdict; the rest is left for people."))
+    return Group(*parts)
 
 
 def threshold_view(threshold: Threshold | GroupThresholds) -> RenderableType:

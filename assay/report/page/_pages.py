@@ -22,6 +22,7 @@ from assay.report.jsons import jsonable
 from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
+from assay.side_by_side import Pair
 
 if TYPE_CHECKING:
     from assay.study import Run, Study, StudyTable
@@ -39,7 +40,9 @@ OF = {
 HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str, Audit], file: Path) -> None:
+def audit_page(
+    predictions: dict[str, Predictions | Outcomes], audits: dict[str, Audit], file: Path, pairs: Sequence[Pair] = ()
+) -> None:
     """Write the audits of one or several models, both by the name of the model, as one page.
 
     Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others.
@@ -47,6 +50,7 @@ def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str,
     content: Content = {
         "models": [_model(name, rows, audits[name]) for name, rows in predictions.items()],
         "overview": asdict(_tables.models(audits)),
+        "pairs": [f"{pair}." for pair in pairs],
     }
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
 

@@ -87,6 +87,8 @@ function offerModels() {
     input.addEventListener("change", () => { model = each; showModel(); });
     find("#choice").append(element("label", {}, input, element("span", { textContent: each.name })));
   });
+  find("#overview .pairs").hidden = !DATA.pairs.length;
+  find("#overview .pairs").replaceChildren(...DATA.pairs.map((text) => element("li", { textContent: text })));
   showTable(find("#overview .table"), DATA.overview);
 }
 
