@@ -50,7 +50,7 @@ def measure(sheet: Sheet) -> Measured:
     return Measured(
         n=len(rows),
         cells={key: _cell(key, t, repeated) for key in KEYS},
-        answerable=choose_threshold(t.ranking, risk=RISK).coverage,
+        answerable=choose_threshold(t, risk=RISK).coverage,
         corrected=_corrected(sheet, repeated),
         categories=_by_category(rows),
     )
