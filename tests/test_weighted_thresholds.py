@@ -13,7 +13,7 @@ from assay._core.arrays import InputError
 from assay.checking import check_promise
 from assay.thresholds import evidence_of
 
-MANY = 1_000_000  # rows that stand for everybody
+MANY = 300_000  # rows that stand for everybody
 
 
 def scored(rng, score, chance_wrong, **columns):
@@ -108,11 +108,11 @@ def judged(name, n, risk, draws):
     return broken, reached
 
 
-@pytest.mark.parametrize("name", ["errors rare", "clusters of 10, all shared", "large clusters are worse"])
+@pytest.mark.parametrize("name", ["errors rare", "clusters of 10, all shared"])
 def test_promises_are_kept(name):
-    broken, reached = judged(name, 2000, 0.05, 40)
-    assert broken <= binom.ppf(0.999, 40, 0.05)
-    assert reached > 0.1
+    broken, reached = judged(name, 2000, 0.1, 25)
+    assert broken <= binom.ppf(0.999, 25, 0.05)
+    assert reached > 0.15
 
 
 @pytest.mark.long
@@ -152,7 +152,8 @@ def test_promises_depend_on_neither_order_nor_unit_of_weights():
 def test_coverage_and_errors_are_those_by_weight():
     rows = Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [1, 0, 1, 1], weights=[1.0, 3.0, 4.0, 2.0])
     t = choose_threshold(rows, coverage=0.4)
-    assert (t.accepted, t.wrong, t.coverage, t.observed_risk) == (2, 1, 0.4, 0.75)
+    assert (t.accepted, t.wrong) == (2, 1)
+    assert (t.coverage, t.observed_risk) == pytest.approx((0.4, 0.75), rel=1e-12)
 
 
 def test_bets_are_no_bolder_than_exact_bounds():

@@ -78,7 +78,12 @@ def audit_command(
 
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
-    for flag, given in (("--group", columns.group), ("--weight", columns.weight), ("--html", html)):
+    for flag, given in (
+        ("--group", columns.group),
+        ("--weight", columns.weight),
+        ("--prior", columns.prior),
+        ("--html", html),
+    ):
         if given is not None:
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
 

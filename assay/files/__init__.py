@@ -66,6 +66,9 @@ class Columns:
         Column that says how much each row counts.
     cluster
         Column of clusters (patients, videos, prompts) whose rows are not independent.
+    prior
+        Shares that the true classes have where the model is used, to which rows are weighted: '0.99,0.01' in the order
+        of the classes, or 'ham=0.99,spam=0.01'.
     confidence_from
         Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10").
     unanswered
@@ -85,6 +88,7 @@ class Columns:
     group: str | None = None
     weight: str | None = None
     cluster: str | None = None
+    prior: str | None = None
     confidence_from: str | None = None
     unanswered: Unanswered | None = None
     format: str | None = None
@@ -107,7 +111,8 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     path = Path(file)
     with _reasons(path):
         table = _load(path, columns)
-        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        rows = _assemble(*_answers(table, columns, path))
+        return replace(_with_prior(rows, columns.prior), map_digest=_map_digest(table))
 
 
 def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelled:
@@ -140,6 +145,8 @@ def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**1
     Ids are left out: they tell rows of one file from each other, and a chunk has no use for them.
     """
     path = Path(file)
+    if columns.prior is not None:
+        raise InputError("--prior needs all rows at once")
     if path.suffix != ".parquet":
         yield replace(read(path, columns), ids=None)
         return
@@ -177,7 +184,23 @@ def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     named: dict[str, Any] = dict(columns)
-    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**named))
+    rows = _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**named))
+    return _with_prior(rows, named.get("prior"))
+
+
+def _with_prior(rows: Predictions | Outcomes, prior: str | None) -> Predictions | Outcomes:
+    """The rows weighted to these shares of the classes, if any are given."""
+    if prior is None:
+        return rows
+    if not isinstance(rows, Predictions):
+        raise InputError("--prior needs the true classes, and these rows have only confidences")
+    parts = [part.rpartition("=") for part in prior.split(",")]
+    try:
+        shares = [float(share) for _, _, share in parts]
+    except ValueError as problem:
+        raise InputError(f"--prior is '{prior}'; write '0.9,0.1' or 'ham=0.9,spam=0.1'") from problem
+    named = all(equals for _, equals, _ in parts)
+    return rows.with_prior({name: x for (name, _, _), x in zip(parts, shares, strict=True)} if named else shares)
 
 
 def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
