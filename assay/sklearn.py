@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +19,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from assay._core.arrays import Array, Floats, InputError, Labels
 from assay._core.lookup import lookup
-from assay.calibrators import calibrator, cross_validated, simplest, temperature
+from assay.calibrators import calibrator, cross_validated, temperature
 from assay.maps import Answer, Map, answer
-from assay.metrics import METRICS, evaluate
+from assay.metrics import METRICS, evaluate, nll
 from assay.predictions import Predictions
 
-SMALLEST = 1e-12  # lower probabilities are raised to this: trees give 0 to every class they have not seen
+SMALLEST = 1e-12  # is added to probabilities: trees give 0 to every class they have not seen
 FOLDS = 5  # in which another floor is chosen
-FLOORS = (SMALLEST, 1e-8, 1e-16, 1e-6, 1e-24, 1e-4, 1e-40, 1e-3, 1e-2, 1e-1)
+FLOORS = (SMALLEST, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,16 +39,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     fold is kept, with a map of its own, and the probabilities of all are averaged: slower and often better. With
     `cv="prefit"` the estimator is used as it is, and `fit` needs samples that it has not seen.
 
-    Probabilities of 0 have no logarithm: those below `floor_` are raised to it. It is 1e-12, or another power of ten
-    if that has a lower log loss after temperature scaling, in cross-validation and beyond its standard error. The class
-    passes scikit-learn's estimator checks.
+    Probabilities of 0 have no logarithm: `floor_` is added to all, 1e-12 as in scikit-learn or a higher power of ten,
+    whichever has the least cross-validated log loss after temperature scaling. The class passes scikit-learn's
+    estimator checks.
 
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.naive_bayes import GaussianNB
     >>> x, y = load_digits(return_X_y=True)
     >>> model = CalibratedClassifier(GaussianNB(), calibrator="temperature").fit(x[:1000], y[:1000])
     >>> print(model.map_)
-    logits / 4.165
+    logits / 6.819
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class _Samples:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """An estimator with the map of its probabilities, which are at least `floor`."""
+    """An estimator with the map of its probabilities, to which `floor` is added."""
 
     estimator: Any
     classes: Array
@@ -189,14 +189,14 @@ def _member(estimator: Any, fitted_by: Callable[..., Map], given: _Samples, unse
 
 
 def _floor(estimator: Any, scores: Array, labels: Labels, weights: Floats | None) -> float:
-    """The first floor whose cross-validated log loss after temperature scaling is the least, up to noise."""
+    """The floor of least cross-validated log loss after temperature scaling; of several, the lowest."""
     if not hasattr(estimator, "predict_proba") or len(scores) < 2 * FOLDS or scores.min() >= max(FLOORS):
         return SMALLEST
     sets = [_predictions(estimator, scores, labels, weights, floor=floor) for floor in FLOORS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # no finite temperature
-        losses = np.stack([cast(Floats, cross_validated(rows, temperature, folds=FOLDS).nll) for rows in sets], 1)
-    return FLOORS[simplest(losses if weights is None else losses * weights[:, None])]
+        judged = [cross_validated(rows, temperature, folds=FOLDS) for rows in sets]
+    return FLOORS[int(np.argmin([nll(rows) for rows in judged]))]
 
 
 def scorer(key: str) -> Callable[[Any, Any, Any], float]:
@@ -255,7 +255,7 @@ def _predictions(
 ) -> Predictions:
     """Scores of an estimator as predictions; one margin a row is that of class 1 against class 0."""
     if hasattr(estimator, "predict_proba"):
-        p = np.clip(np.asarray(scores, dtype=np.float64), floor, None)
+        p = np.asarray(scores, dtype=np.float64) + floor
         return Predictions.from_probabilities(p / p.sum(1, keepdims=True), labels, weights=sample_weight)
     make = Predictions.from_binary_logits if scores.ndim == 1 else Predictions.from_logits
     return make(scores, labels, weights=sample_weight)

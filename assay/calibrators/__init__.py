@@ -8,7 +8,7 @@ from typing import Any
 from assay._core.lookup import check_values, hyper_parameters, lookup_or_import
 from assay._core.variants import parse_variant
 from assay.calibrators._auto import auto
-from assay.calibrators._cross import cross_validated, simplest
+from assay.calibrators._cross import cross_validated
 from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._in_sequence import in_sequence
 from assay.calibrators._matrix import dirichlet, matrix
@@ -98,7 +98,6 @@ __all__ = [
     "rows_digest",
     "scaling_binning",
     "shared_rows",
-    "simplest",
     "spline",
     "structured_matrix",
     "structured_vector",
