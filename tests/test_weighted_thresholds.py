@@ -11,7 +11,9 @@ from scipy.stats import binom
 from assay import Outcomes, choose_threshold, examples, metrics
 from assay._core.arrays import InputError
 from assay.checking import check_promise
-from assay.thresholds import evidence_of
+from assay.rechecking import confidence_drift
+from assay.report.jsons import write_json
+from assay.thresholds import evidence_of, load_threshold
 
 MANY = 300_000  # rows that stand for everybody
 
@@ -183,6 +185,15 @@ def test_new_clusters_refute_a_promise_only_by_their_number():
     promise = choose_threshold(Outcomes.from_scores(np.full(100, 0.9), np.ones(100)), risk=0.1)
     assert check_promise(rows, promise).passed
     assert not check_promise(replace(rows, cluster=None), promise).passed
+
+
+def test_a_weighted_threshold_is_read_back(tmp_path):
+    chosen = choose_threshold(errors_rare(np.random.default_rng(0), 3000), risk=0.15)
+    assert chosen.weighted is not None
+    write_json(chosen, tmp_path / "t.json")
+    assert load_threshold(tmp_path / "t.json") == chosen
+    with pytest.raises(InputError, match="chosen on weighted rows"):
+        confidence_drift(np.array([0.9, 0.8]), chosen)
 
 
 def test_a_ranking_has_lost_what_a_promise_needs():

@@ -153,9 +153,7 @@ class Bets:
     def _first(self, rows: int) -> _Accepted:
         member = self.cluster[:rows]
         total, wrong = (np.bincount(member, column[:rows]) for column in (self.weight, self.wrong))
-        some = total > 0
-        kinds, number = np.unique(np.stack([total[some], wrong[some]]), axis=1, return_counts=True)
-        return _Accepted(kinds[0], kinds[1], number, float((self.weight[:rows] ** 2).sum()))
+        return _Accepted(total, wrong, float((self.weight[:rows] ** 2).sum()))
 
 
 def _by_confidence(outcomes: Outcomes) -> tuple[Floats, Floats, Labels]:
@@ -169,21 +167,20 @@ def _by_confidence(outcomes: Outcomes) -> tuple[Floats, Floats, Labels]:
 
 @dataclass(frozen=True, eq=False)
 class _Accepted:
-    """The clusters above one threshold; those alike are counted."""
+    """The clusters above one threshold."""
 
-    total: Floats  # weight of a cluster
-    wrong: Floats  # its errors
-    number: Labels  # of such clusters
+    total: Floats  # [c] weight of each
+    wrong: Floats  # [c] its errors
     squares: float  # of the weights of all rows
 
     def chance(self, risk: float, doubt: float, most: float) -> float:
         lost = self.wrong - risk * self.total
-        table = _Table(most, risk, doubt, np.array([self.number @ self.total**2]), np.array([self.squares]))
-        return float(table.p_values(lambda bet: np.array([self.number @ np.log1p(-bet * lost)]))[0])
+        table = _Table(most, risk, doubt, np.array([self.total @ self.total]), np.array([self.squares]))
+        return float(table.p_values(lambda bet: np.array([np.log1p(-bet * lost).sum()]))[0])
 
     def highest(self, doubt: float, most: float) -> float:
         """The highest risk that cannot be excluded, found by halving between the risk seen and 1."""
-        low, high = max(float(self.number @ self.wrong) / float(self.number @ self.total), 1e-9), 1.0
+        low, high = max(float(self.wrong.sum() / self.total.sum()), 1e-9), 1.0
         while high / low > FINE:
             middle = sqrt(low * high)
             low, high = (low, middle) if self.chance(middle, doubt, most) <= doubt else (middle, high)

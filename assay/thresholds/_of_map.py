@@ -35,6 +35,8 @@ def load_threshold(file: str | Path) -> Threshold:
     try:
         content = json.loads(Path(file).read_text())
         known = {f.name: content[f.name] for f in fields(Threshold) if f.name in content and f.name not in NESTED}
+        by_weight = known.get("weighted")
+        known["weighted"] = None if by_weight is None else (float(by_weight[0]), float(by_weight[1]))
         return Threshold(**known | {"value": float(known["value"])})  # infinity is written as text
-    except (OSError, ValueError, TypeError, KeyError) as problem:
+    except (OSError, ValueError, TypeError, LookupError) as problem:
         raise InputError(f"{file}: is no threshold, as `assay threshold --json` writes it: {problem}") from problem
