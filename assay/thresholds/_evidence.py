@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay._core.arrays import Floats, Labels
-from assay.metrics import Ranking, ranking
+from assay.metrics import Ranking, ranking, tally
 from assay.predictions import Outcomes
 
 Looks = NDArray[np.int64]  # rows of a ranking, each a threshold
-FULL = 1 - 1e-9  # of the capital that a bet may lose at most
+FULL = 1 - 1e-6  # of the capital that a bet may lose at most; sums round
 FINE = 1.002  # ratio within which the bound of a bet is found
 
 
@@ -152,7 +152,7 @@ class Bets:
 
     def _first(self, rows: int) -> _Accepted:
         member = self.cluster[:rows]
-        total, wrong = (np.bincount(member, column[:rows]) for column in (self.weight, self.wrong))
+        total, wrong = (tally(member, column[:rows], int(member.max()) + 1) for column in (self.weight, self.wrong))
         return _Accepted(total, wrong, float((self.weight[:rows] ** 2).sum()))
 
 
