@@ -797,3 +797,14 @@ def test_weighted_answers_all_wrong_at_the_end_leave_the_loss_finite(calibrator)
     confidence = np.repeat([0.2, 0.5, 0.8], 50)
     o = Outcomes.from_scores(confidence, confidence + rng.random(150) > 0.9, weights=rng.uniform(0.1, 9, 150))
     assert 0 < calibrator(o).fit.after < 1
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+def test_of_bare_confidences_auto_takes_the_least_loss_or_none(power):
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.3, 1, 1500)
+    found = auto(Outcomes.from_scores(confidence, rng.random(1500) < confidence**power))
+    unchanged, *maps_of_it = found.fit.chosen_from
+    least = min(maps_of_it, key=lambda candidate: candidate.loss)
+    assert found.fit.why.split()[0] == ("unchanged" if power == 1.0 else least.name)
+    assert power == 1.0 or unchanged.behind > 0.01
