@@ -11,8 +11,10 @@ from scipy.stats import binom
 from assay import Outcomes, choose_threshold, examples, metrics
 from assay._core.arrays import InputError
 from assay.checking import check_promise
+from assay.metrics import Tables
 from assay.rechecking import confidence_drift
 from assay.report.jsons import write_json
+from assay.report.page._content import decisions
 from assay.thresholds import evidence_of, load_threshold
 
 MANY = 300_000  # rows that stand for everybody
@@ -194,6 +196,18 @@ def test_a_weighted_threshold_is_read_back(tmp_path):
     assert load_threshold(tmp_path / "t.json") == chosen
     with pytest.raises(InputError, match="chosen on weighted rows"):
         confidence_drift(np.array([0.9, 0.8]), chosen)
+
+
+def test_a_page_shows_the_bounds_of_bets():
+    t = Tables(weights_and_clusters(np.random.default_rng(0), 2000))
+    promise = choose_threshold(t, risk=0.15)
+    shown = decisions(t, [promise])
+    seen = evidence_of(t)
+    row = int(np.searchsorted(seen.ranking.kept, promise.accepted))
+    assert shown["bound"][shown["start"]] == pytest.approx(seen.bound(row, 0.05), rel=1e-4)
+    assert shown["kept"][shown["start"]] == round(promise.coverage * promise.n)
+    assert max(shown["boundOfCurve"]) <= 1
+    assert shown["boundOfCurve"][0] > 0.9  # of hardly any row
 
 
 def test_a_ranking_has_lost_what_a_promise_needs():
