@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from assay import metrics
 from assay._core.arrays import InputError
 from assay._core.lookup import lookup
 from assay.auditing import audit
 from assay.comparing import compare
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import Threshold, risk_bound
+from assay.thresholds import Threshold, evidence_of
 
 REQUIREMENT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -90,17 +91,25 @@ def check_no_worse(baseline: Predictions | Outcomes, rows: Predictions | Outcome
 def check_promise(rows: Predictions | Outcomes, threshold: Threshold, *, strict: bool = False) -> Check:
     """A threshold's promise on new labels: fails if they show a higher risk, or if `strict` unless they show it kept.
 
-    The bounds are exact binomial ones at the threshold's own confidence.
+    The bounds are those of `choose_threshold`, at the threshold's own confidence.
     """
     outcomes = rows.outcomes()
     if threshold.map_digest not in (None, outcomes.map_digest):
         raise InputError("the threshold was chosen under another map than these predictions have; apply its map first")
-    accepted = outcomes.confidence >= threshold.value
-    n, wrong = int(accepted.sum()), int((accepted & ~outcomes.correct).sum())
+    accepted = outcomes[outcomes.confidence >= threshold.value]
     name = f"risk <= {threshold.guaranteed_risk:g} above {threshold.value:.4g}"
-    if n == 0:
+    if len(accepted) == 0:
         return Check(name, not strict, "nothing was accepted")
-    high = float(risk_bound(wrong, n, threshold.confidence))
-    low = 1 - float(risk_bound(n - wrong, n, threshold.confidence))
-    passed = (high if strict else low) <= threshold.guaranteed_risk
-    return Check(name, passed, f"{wrong} of {n} wrong, {wrong / n:.4g} ({low:.4g} to {high:.4g})")
+    low, high = (
+        _bound(each, threshold.confidence) for each in (replace(accepted, correct=~accepted.correct), accepted)
+    )
+    passed = (high if strict else 1 - low) <= threshold.guaranteed_risk
+    n, wrong = len(accepted), int((~accepted.correct).sum())
+    shown = f"{1 - metrics.accuracy(accepted):.4g} ({1 - low:.4g} to {high:.4g})"
+    return Check(name, passed, f"{wrong} of {n} wrong, {shown}")
+
+
+def _bound(accepted: Outcomes, confidence: float) -> float:
+    """Upper bound of the share of errors."""
+    seen = evidence_of(accepted)
+    return seen.bound(len(seen.ranking.score), 1 - confidence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any, TypeVar
@@ -210,8 +211,8 @@ class Predictions:
         tags = {name: getattr(self, name) for name in TAGS}
         return Outcomes(confidence, correct, nll, brier, entropy, **tags, map_digest=self.map_digest)
 
-    def with_prior(self, prior: ArrayLike) -> Predictions:
-        """The same rows weighted so that the true classes have these shares, in the order of the classes.
+    def with_prior(self, prior: ArrayLike | Mapping[str, float]) -> Predictions:
+        """The same rows weighted so that the true classes have these shares, in the order of the classes or by name.
 
         For a test set in which a class was enriched, or whose classes are rarer where the model is used. The rows of a
         class must be drawn like those that it will meet.
@@ -220,7 +221,8 @@ class Predictions:
         >>> p.with_prior([0.9, 0.1]).weights
         array([0.2, 1.8, 0.2, 1.8])
         """
-        share = arrays.floats(prior, name="prior", ndim=1).astype(np.float64)
+        listed = self._by_name(prior) if isinstance(prior, Mapping) else prior
+        share = arrays.floats(listed, name="prior", ndim=1).astype(np.float64)
         if len(share) != self.n_classes or not (share >= 0).all() or abs(share.sum() - 1) > 1e-6:
             given = ", ".join(f"{x:g}" for x in share.tolist())
             raise InputError(f"prior must be {self.n_classes} shares that sum to 1, got {given}")
@@ -232,6 +234,12 @@ class Predictions:
             raise InputError(f"class {int(absent.argmax())} has a share of 0 in the {where} but not in the {of}")
         factor = np.divide(share, seen, out=np.zeros_like(share), where=seen > 0)
         return replace(self, weights=own * factor[self.labels])
+
+    def _by_name(self, prior: Mapping[str, float]) -> list[float]:
+        names = self.classes or tuple(map(str, range(self.n_classes)))
+        if sorted(prior) != sorted(names):
+            raise InputError(f"prior names the classes {', '.join(prior)}; the predictions have {', '.join(names)}")
+        return [prior[name] for name in names]
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,6 +118,8 @@ def confidence_drift(confidence: Floats, threshold: Threshold, *, is_probability
     """Compare the share of these confidences [n] that a threshold accepts with the share it accepted when chosen."""
     if not threshold.accepted:
         raise InputError("the threshold accepts nothing, so there is no promise to check")
+    if threshold.weighted is not None:
+        raise InputError("the threshold was chosen on weighted rows, to whose share accepted no exact test applies")
     n, accepted = len(confidence), int((confidence >= threshold.value).sum())
     if not n:
         raise InputError("there are no rows to check")

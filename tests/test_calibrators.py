@@ -591,7 +591,7 @@ def test_soft_bins_are_those_of_the_losses(softness):
         (soft_label_binned_ece, losses.soft_label_binned_ece),
     ):
         expected = float(theirs(*tensors, temperature=softness))
-        assert ours(o.confidence, o.correct, softness) == pytest.approx(expected, rel=1e-10)
+        assert ours(o, softness) == pytest.approx(expected, rel=1e-10)
 
 
 def test_maps_in_sequence_are_applied_one_after_the_other():
@@ -777,10 +777,62 @@ def test_a_weight_of_two_is_the_row_twice_for_a_temperature(predictions):
     assert temperature(ones).t == pytest.approx(temperature(predictions).t, rel=1e-9)
 
 
-KNOW_WEIGHTS = ("temperature", "temperature_ece", "temperature_ada_ece", "auto", "temperature_histogram")
+# Copies of a row in another fold would give away what is left out, so these choose a weaker ridge for repeated rows.
+BY_FOLDS = ("vector", "structured_matrix", "dirichlet", "matrix")
+QUICK = [name for name in CALIBRATORS if name not in ("auto", "temperature_ece", "temperature_ada_ece")]
 
 
-@pytest.mark.parametrize("name", [name for name in CALIBRATORS if name not in KNOW_WEIGHTS])
-def test_a_calibrator_that_counts_every_row_alike_refuses_weights(name, predictions):
-    with pytest.raises(InputError, match="these have weights"):
-        CALIBRATORS[name](replace(predictions, weights=np.ones(2000)))
+def three_times(rows: Predictions) -> np.ndarray:
+    return np.where(rows.outcomes().correct, 1, 3)
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if name not in BY_FOLDS])
+def test_a_weight_of_three_is_the_row_three_times(name, predictions):
+    """But for what the number of rows decides: ridges, and how far a share of 0 or 1 is drawn in."""
+    rows = replace(predictions, ids=None)
+    fit, times = CALIBRATORS[name], three_times(rows)
+    ignored, repeated = fit(rows), fit(rows[np.repeat(np.arange(len(rows)), times)])
+    weighted = fit(replace(rows, weights=5.0 * times))
+    told, expected, unweighted = (
+        maps.apply(mapping, rows).outcomes().confidence for mapping in (weighted, repeated, ignored)
+    )
+    assert np.abs(told - expected).mean() < 0.05 * np.abs(unweighted - expected).mean()
+    assert weighted.fit.after == pytest.approx(repeated.fit.after, rel=0.01)
+
+
+@pytest.mark.parametrize("name", BY_FOLDS)
+def test_weights_move_a_matrix_to_what_is_best_by_weight(name):
+    rows, fresh = examples.load(split="held_out")[:2000], examples.load()[:3000]
+    fresh = replace(fresh, weights=1.0 * three_times(fresh))
+    fit, times = CALIBRATORS[name], three_times(rows)
+    fitted = fit(rows), fit(rows[np.repeat(np.arange(len(rows)), times)]), fit(replace(rows, weights=5.0 * times))
+    ignored, repeated, weighted = (evaluate(maps.apply(m, fresh), ["nll"])["nll"] for m in fitted)
+    assert weighted < min(ignored - 0.03, repeated + 0.001)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_equal_weights_are_none(name, predictions):
+    found, expected = (
+        maps.apply(CALIBRATORS[name](rows), predictions).outcomes().confidence
+        for rows in (replace(predictions, weights=np.full(2000, 7.0)), predictions)
+    )
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("calibrator", [isotonic, platt, beta, spline])
+def test_weighted_answers_all_wrong_at_the_end_leave_the_loss_finite(calibrator):
+    rng = np.random.default_rng(0)
+    confidence = np.repeat([0.2, 0.5, 0.8], 50)
+    o = Outcomes.from_scores(confidence, confidence + rng.random(150) > 0.9, weights=rng.uniform(0.1, 9, 150))
+    assert 0 < calibrator(o).fit.after < 1
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+def test_of_bare_confidences_auto_takes_the_least_loss_or_none(power):
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.3, 1, 1500)
+    found = auto(Outcomes.from_scores(confidence, rng.random(1500) < confidence**power))
+    unchanged, *maps_of_it = found.fit.chosen_from
+    least = min(maps_of_it, key=lambda candidate: candidate.loss)
+    assert found.fit.why.split()[0] == ("unchanged" if power == 1.0 else least.name)
+    assert power == 1.0 or unchanged.behind > 0.01

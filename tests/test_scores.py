@@ -10,9 +10,11 @@ from assay import Predictions, evaluate
 from assay._core.arrays import InputError, softmax
 from assay.scores import (
     SCORES,
+    MaxLogitPNorm,
     energy,
     margin,
     max_logit,
+    max_logit_p_norm,
     max_probability,
     negative_entropy,
     outcomes_by,
@@ -126,3 +128,38 @@ def test_trust_score_refuses_one_class_and_a_share_of_one():
         trust_score(x, np.ones(20, dtype=int), n_classes=3)
     with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\), got 1"):
         trust_score(x, y, n_classes=3, alpha=1)
+
+
+def test_the_p_norm_of_centered_logits_by_hand():
+    p = Predictions.from_logits([[4.0, 1.0, 1.0], [3.0, 3.0, 3.0]], [0, 0])
+    for power, norm in ((1, 4.0), (2, np.sqrt(6)), (3, 10 ** (1 / 3))):
+        assert MaxLogitPNorm(power)(p) == pytest.approx([2 / norm, 0])
+
+
+@pytest.mark.parametrize("power", [1, 3, 10])
+def test_the_p_norm_forgets_offset_and_scale(power, predictions):
+    other = Predictions.from_logits(1e30 * predictions.values.astype(float) + 1e29, predictions.labels)
+    score = MaxLogitPNorm(power)
+    assert score(other) == pytest.approx(score(predictions), rel=1e-6)
+    as_probabilities = Predictions.from_probabilities(softmax(predictions.values.astype(float)), predictions.labels)
+    assert score(as_probabilities) == pytest.approx(score(predictions), rel=1e-6)
+
+
+def test_a_certain_answer_has_a_p_norm():
+    p = Predictions.from_probabilities([[1.0, 0.0, 0.0], [0.6, 0.3, 0.1]], [0, 0])
+    assert np.isfinite(MaxLogitPNorm(4)(p)).all()
+
+
+def test_the_power_is_that_of_least_aurc_or_none():
+    """Logits of random scale: the probability ranks by scale, the norm does not see it."""
+    rng = np.random.default_rng(0)
+    labels, size = rng.integers(0, 5, 3000), rng.uniform(0.2, 5, (3000, 1))
+    z = rng.normal(size=(3000, 5)) + 2 * np.eye(5)[labels]
+    broken, whole = Predictions.from_logits(size * z, labels), Predictions.from_logits(2 * z, labels)
+    found = max_logit_p_norm(broken)
+    assert found.p is not None
+    least = min(evaluate(outcomes_by(MaxLogitPNorm(p), broken))["aurc"] for p in range(1, 11))
+    assert evaluate(outcomes_by(found, broken))["aurc"] == least
+    assert least < 0.95 * evaluate(broken)["aurc"]
+    assert max_logit_p_norm(whole).p is None
+    assert np.array_equal(MaxLogitPNorm(None)(whole), max_probability(whole))

@@ -6,10 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from assay import evaluate
@@ -85,3 +88,31 @@ def test_a_scorer_is_the_metric_and_higher_is_better(key, sign, y):
 def test_an_unknown_class_is_named():
     with pytest.raises(InputError, match="was not fitted on class j"):
         from_estimator(GaussianNB().fit(X[Y < 9], NAMES[Y < 9]), X, NAMES)
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize("estimator", [GaussianNB(), KNeighborsClassifier()])
+def test_log_loss_is_no_higher_than_scikit_learns(estimator, ensemble):
+    """Neighbors give probabilities of 0, and naive Bayes ones near it: what they are raised to matters."""
+    theirs = CalibratedClassifierCV(estimator, method="temperature", ensemble=ensemble, cv=3)
+    ours = CalibratedClassifier(estimator, cv=3, ensemble=ensemble)
+    loss = [log_loss(Y[900:], model.fit(X[:900], Y[:900]).predict_proba(X[900:])) for model in (ours, theirs)]
+    assert loss[0] <= loss[1] + 1e-6
+
+
+def test_an_ensemble_averages_its_members():
+    model = CalibratedClassifier(GaussianNB(), cv=3, ensemble=True).fit(X[:900], NAMES[:900])
+    assert len(model.members_) == 3
+    each = [member.answer(X[900:]).probabilities for member in model.members_]
+    assert model.predict_proba(X[900:]) == pytest.approx(np.mean(each, 0))
+    assert model.predict(X[900:]).tolist() == model.classes_[np.mean(each, 0).argmax(1)].tolist()
+    with pytest.raises(InputError, match="cv cannot be 'prefit'"):
+        CalibratedClassifier(GaussianNB().fit(X, Y), cv="prefit", ensemble=True).fit(X, Y)
+
+
+def test_a_fold_without_a_class_gives_it_the_floor():
+    y = np.where(np.arange(300) < 2, "rare", NAMES[:300])
+    with pytest.warns(UserWarning, match="least populated class"):
+        model = CalibratedClassifier(GaussianNB(), cv=3, ensemble=True).fit(X[:300], y)
+    assert "rare" in model.classes_
+    assert model.predict_proba(X[300:400]).sum(1) == pytest.approx(1)

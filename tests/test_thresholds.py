@@ -227,9 +227,3 @@ def test_groups_must_exist():
         choose_threshold(examples.load().outcomes(), by="class")
     with pytest.raises(InputError, match="a ranking has no groups"):
         choose_threshold(metrics.ranking(Predictions.from_logits([[1.0, 0.0]], [0])), by="group")
-
-
-@pytest.mark.parametrize("column", [{"weights": [1.0, 2.0]}, {"cluster": [0, 0]}])
-def test_weights_and_clusters_are_refused(column):
-    with pytest.raises(InputError, match="no weights or clusters yet"):
-        choose_threshold(Outcomes.from_scores([0.9, 0.8], [1, 0], **column), risk=0.1)

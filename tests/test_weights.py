@@ -80,6 +80,26 @@ def test_a_prior_weighs_the_classes():
         p.with_prior([1.0, 0.0])
 
 
+def test_a_prior_is_given_by_number_or_name(tmp_path):
+    (tmp_path / "a.csv").write_text("labels,p_ham,p_spam\nspam,.2,.8\nham,.6,.4\nspam,.7,.3\nham,.9,.1\n")
+    (tmp_path / "b.csv").write_text("confidence,correct\n.9,1\n")
+    names = {"probabilities": "p_*"}
+    plain = files.read(tmp_path / "a.csv", files.Columns(**names))
+    expected = plain.with_prior([0.9, 0.1]).weights.tolist()
+    assert expected == pytest.approx([0.2, 1.8, 0.2, 1.8])
+    for prior in ("0.9,0.1", "spam=0.1,ham=0.9"):
+        found = files.read(tmp_path / "a.csv", files.Columns(**names, prior=prior))
+        assert found.weights.tolist() == expected
+    for prior, problem in (
+        ("half", "write '0.9,0.1' or 'ham=0.9,spam=0.1'"),
+        ("ham=0.9,eggs=0.1", "prior names the classes ham, eggs; the predictions have ham, spam"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            files.read(tmp_path / "a.csv", files.Columns(**names, prior=prior))
+    with pytest.raises(InputError, match="--prior needs the true classes"):
+        files.read(tmp_path / "b.csv", files.Columns(prior="0.9,0.1"))
+
+
 @pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
 def test_weights_and_clusters_are_read_and_written(tmp_path, ending):
     weights, cluster = [1.0, 2.5, 0.5], ["anna", "bo", "anna"]

@@ -51,7 +51,7 @@ def measure(sheet: Sheet) -> Measured:
     return Measured(
         n=len(rows),
         cells={key: _cell(key, t) for key in KEYS},
-        answerable=nan if repeated else choose_threshold(t.ranking, risk=RISK).coverage,
+        answerable=choose_threshold(t, risk=RISK).coverage,
         corrected=_corrected(rows, sheet.question),
         categories=_by_category(rows),
     )

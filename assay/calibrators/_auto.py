@@ -47,12 +47,14 @@ def auto(
     """The simplest calibrator whose cross-validated NLL is as low as the best one's; none, if that is enough.
 
     As low means within one standard error of the difference, sample by sample; within two if the difference is below
-    .001; or within .0001. What a map of the confidence leaves to the other classes is shared out in their proportion;
-    for confidences alone the top-label log loss is used. Splines and isotonic curves are tilted by a ten-thousandth of
-    the given confidence, so that they tie no answers. A candidate that is far behind after a fold is not fitted
-    again, and one with a number for each pair of classes needs ten rows a class. All candidates are in the map's
-    `fit.chosen_from`, the reason of the choice in `fit.why`. If a true class has probability 0, only maps of the
-    confidence are compared.
+    .001; or within .0001. What a map of the confidence leaves to the other classes is shared out in their proportion. A
+    candidate that is far behind after a fold is not fitted again, and one with a number for each pair of classes needs
+    ten rows a class. Splines and isotonic curves are tilted by a ten-thousandth of the given confidence, so that they
+    tie no answers. All candidates are in the map's `fit.chosen_from`, the reason of the choice in `fit.why`.
+
+    For confidences alone, or if a true class has probability 0, only maps of the confidence are compared, by the
+    top-label log loss. Four maps of one number that keep its order need no preference for the simplest: unless no map
+    is as good, the one of least loss is taken.
     """
     family = FAMILY if isinstance(held_out, Predictions) else OF_CONFIDENCE
     before = held_out.outcomes()
@@ -65,14 +67,15 @@ def auto(
         return _too_few(held_out, problem)
     race = _Race(held_out, family, fold, progress or (lambda _: None))
     table = race.run()
-    chosen = next((c for c in table if not c.note and isfinite(c.loss) and c.behind <= _allowed(c.error)), table[0])
+    as_low = [c for c in table if not c.note and isfinite(c.loss) and c.behind <= _allowed(c.error)]
+    if family is OF_CONFIDENCE:
+        as_low.sort(key=lambda c: (c.name != UNCHANGED, c.behind))
+    chosen = as_low[0] if as_low else table[0]
     if not isfinite(chosen.loss) and race.refused:
         raise race.refused[0]
     why = _why(chosen, table)
     if chosen.name == UNCHANGED:
-        return Sequence(
-            Fit("NLL", chosen.loss, chosen.loss, 0, len(held_out), chosen_from=table, why=_why(chosen, table)), ()
-        )
+        return Sequence(Fit("NLL", chosen.loss, chosen.loss, 0, len(held_out), chosen_from=table, why=why), ())
     mapping = {calibrator.__name__: calibrator for calibrator in family}[chosen.name](held_out)
     return replace(mapping, fit=replace(mapping.fit, chosen_from=table, why=why))
 

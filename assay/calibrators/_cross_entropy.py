@@ -16,9 +16,15 @@ def nll_in_place(z: Array, labels: Labels) -> tuple[Floats, Array]:
     return np.log(total, dtype=np.float64) - label, total
 
 
-def residual_in_place(z: Array, labels: Labels) -> float:
-    """The sum of NLL over rows of logits [n, k]; `z` becomes its slope, probabilities minus one-hot labels."""
+def residual_in_place(z: Array, labels: Labels, weights: Floats | None = None) -> float:
+    """The sum of NLL over rows of logits [n, k]; `z` becomes its slope, probabilities minus one-hot labels.
+
+    Rows count by their weights [n].
+    """
     nll, total = nll_in_place(z, labels)
     z /= total[:, None]
     z[np.arange(len(z)), labels] -= 1
-    return float(nll.sum())
+    if weights is None:
+        return float(nll.sum())
+    z *= weights.astype(z.dtype)[:, None]
+    return float(weights @ nll)

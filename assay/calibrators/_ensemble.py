@@ -7,12 +7,11 @@ import numpy as np
 from assay._core import loops
 from assay._core.arrays import Array, Floats, Labels
 from assay.calibrators._temperature import logits_of, temperature
-from assay.calibrators._weights import unweighted
+from assay.calibrators._weights import mean
 from assay.maps import Ensemble, Fit
 from assay.predictions import Predictions
 
 
-@unweighted
 def ensemble_temperature(held_out: Predictions) -> Ensemble:
     """a softmax(z / t) + b softmax(z) + c / k, with the temperature of least NLL and then the weights of least NLL.
 
@@ -22,8 +21,8 @@ def ensemble_temperature(held_out: Predictions) -> Ensemble:
     z, k = logits_of(held_out), held_out.n_classes
     label = [_label_probability(z, held_out.labels, b) for b in (1 / cooled.t, 1.0)]
     chance = np.stack([*label, np.full(len(z), 1 / k)], 1)
-    weights, iterations = _mixture(chance)
-    after = -float(np.log(chance @ weights).mean())
+    weights, iterations = _mixture(chance, held_out.weights)
+    after = -mean(np.log(chance @ weights), held_out.weights)
     fit = Fit("NLL", cooled.fit.before, after, cooled.fit.iterations + iterations, len(held_out), cooled.fit.at_bound)
     return Ensemble(fit, cooled.t, weights, k)
 
@@ -36,13 +35,15 @@ def _label_probability(z: Array, labels: Labels, b: float) -> Floats:
     return np.asarray(confidence * np.exp(b * (at_label - z.max(1))))
 
 
-def _mixture(chance: Floats) -> tuple[Floats, int]:
+def _mixture(chance: Floats, of_rows: Floats | None) -> tuple[Floats, int]:
     """Weights of the components [n, 3] of greatest likelihood, a convex problem."""
     from scipy.optimize import LinearConstraint, minimize
 
+    share = np.full(len(chance), 1 / len(chance)) if of_rows is None else of_rows / of_rows.sum()
+
     def objective(weights: Floats) -> tuple[float, Floats]:
         mixed = np.maximum(chance @ weights, 1e-300)
-        return -float(np.log(mixed).mean()), -(1 / mixed @ chance) / len(chance)
+        return -float(share @ np.log(mixed)), -(share / mixed @ chance)
 
     sum_to_one = LinearConstraint(np.ones((1, 3)), 1, 1)
     start = np.array([0.98, 0.01, 0.01])

@@ -8,7 +8,7 @@ strength is chosen by cross-validation: the k^2 numbers of a matrix overfit with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +17,7 @@ from assay._core.arrays import CHUNK, Array, Floats, InputError, Labels, row_chu
 from assay.calibrators._cross import simplest
 from assay.calibrators._cross_entropy import nll_in_place, residual_in_place
 from assay.calibrators._temperature import temperature
-from assay.calibrators._weights import unweighted
+from assay.calibrators._weights import weights_of
 from assay.maps import Affine, Fit, features
 from assay.predictions import Predictions
 
@@ -27,7 +27,6 @@ ROWS = 5000  # by which steps are scaled
 AT_ONCE = 512  # rows of a product of matrices, at least
 
 
-@unweighted
 def dirichlet(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
     """softmax(W ln p + b) of least NLL, plus a ridge on b and on how far W is from a multiple of the identity.
 
@@ -37,7 +36,6 @@ def dirichlet(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
     return _fitted(held_out, True, free_diagonal)
 
 
-@unweighted
 def matrix(held_out: Predictions, *, free_diagonal: bool = False) -> Affine:
     """softmax(W z + b) of least NLL, with the ridge of `dirichlet`; z are log-probabilities if there are no logits."""
     return _fitted(held_out, held_out.normalized, free_diagonal)
@@ -52,11 +50,11 @@ def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bo
     n_folds = min(3 if n >= MANY else 5, n)
     ends = [n * f // n_folds for f in range(n_folds + 1)]
     folds = [slice(start, stop) for start, stop in pairwise(ends)]
-    curvature = _curvature(whole.x, 1 / cooled.t)
+    curvature = _curvature(whole, 1 / cooled.t)
     drawn = np.ones((k, k + 1))
     if free_diagonal:
         np.fill_diagonal(drawn, 0)
-    rests = [_Rows(whole.x, whole.labels, (slice(0, fold.start), slice(fold.stop, n))) for fold in folds]
+    rests = [replace(whole, runs=(slice(0, fold.start), slice(fold.stop, n))) for fold in folds]
     pairs = [(_Descent(rest, curvature, drawn), whole[fold]) for rest, fold in zip(rests, folds, strict=True)]
     losses: list[Floats] = []
     for ridge in RIDGES:
@@ -76,11 +74,13 @@ def _fitted(held_out: Predictions, of_log_probabilities: bool, free_diagonal: bo
 def _shuffled(held_out: Predictions, of_log_probabilities: bool) -> _Rows:
     """The inputs of the map in random order, so that a run of rows is a fold and one copy is enough."""
     n, k = held_out.values.shape
+    weights = weights_of(held_out)
     x = np.empty((n, k), dtype=single(held_out.values[:0]).dtype)
     order = np.random.default_rng(0).permutation(n)
     for rows in row_chunks(n, k):
         x[rows] = features(held_out[order[rows]].logits, of_log_probabilities)
-    return _Rows(x, held_out.labels[order], (slice(0, n),))
+    own = np.ones(n) if weights is None else weights[order]
+    return _Rows(x, held_out.labels[order], own, (slice(0, n),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,35 +89,36 @@ class _Rows:
 
     x: Array  # [n, k]
     labels: Labels  # [n]
+    weights: Floats  # [n] of the rows, with a mean of 1
     runs: tuple[slice, ...]
 
     def __getitem__(self, run: slice) -> _Rows:
-        return _Rows(self.x, self.labels, (run,))
+        return replace(self, runs=(run,))
 
     def nll(self, weight: Floats, bias: Floats) -> Floats:
-        """Of each row, [n]."""
+        """Of each row times its weight, [n]."""
         chunks = self._chunks(weight, bias)
-        return np.concatenate([nll_in_place(z, labels)[0] for _, z, labels in chunks])
+        return np.concatenate([own * nll_in_place(z, labels)[0] for _, z, labels, own in chunks])
 
     def nll_and_slope(self, weight: Floats, bias: Floats) -> tuple[float, Floats]:
         """Mean NLL, and its derivative by (W, b) [k, k + 1]."""
-        n, k = sum(run.stop - run.start for run in self.runs), self.x.shape[1]
+        n, k = sum(float(self.weights[run].sum()) for run in self.runs), self.x.shape[1]
         nll, slope = 0.0, np.zeros((k, k + 1))
-        for x, z, labels in self._chunks(weight, bias):
-            nll += residual_in_place(z, labels)
+        for x, z, labels, own in self._chunks(weight, bias):
+            nll += residual_in_place(z, labels, own)
             slope[:, :k] += z.T @ x
             slope[:, k] += np.ones(len(z), dtype=z.dtype) @ z
         return nll / n, slope / n
 
-    def _chunks(self, weight: Floats, bias: Floats) -> Iterator[tuple[Array, Array, Labels]]:
-        """Rows of x, W x + b and labels, a few rows at a time."""
+    def _chunks(self, weight: Floats, bias: Floats) -> Iterator[tuple[Array, Array, Labels, Floats]]:
+        """Rows of x, W x + b, labels and weights, a few rows at a time."""
         w, b = weight.astype(self.x.dtype).T, bias.astype(self.x.dtype)
         for run in self.runs:
             for rows in row_chunks(run.stop - run.start, min(self.x.shape[1], CHUNK // AT_ONCE)):
                 x = self.x[run][rows]
                 z = x @ w
                 z += b
-                yield x, z, self.labels[run][rows]
+                yield x, z, self.labels[run][rows], self.weights[run][rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +136,13 @@ class _Curvature:
     to_inputs: Floats  # [k + 1, k + 1]
 
 
-def _curvature(x: Array, scale: float) -> _Curvature:
-    some = x[:: max(len(x) // ROWS, 1)].astype(np.float64)
+def _curvature(rows: _Rows, scale: float) -> _Curvature:
+    every = slice(None, None, max(len(rows.x) // ROWS, 1))
+    some, share = rows.x[every].astype(np.float64), rows.weights[every] / rows.weights[every].sum()
     unit, p = max(float(some.std()), 1e-30), softmax(some * scale)
     inputs = np.append(some / unit, np.ones((len(p), 1)), 1)
-    of_classes, to_classes = np.linalg.eigh(np.diag(p.mean(0)) - p.T @ p / len(p))
-    of_inputs, to_inputs = np.linalg.eigh(inputs.T @ inputs / len(p))
+    of_classes, to_classes = np.linalg.eigh(np.diag(share @ p) - (p.T * share) @ p)
+    of_inputs, to_inputs = np.linalg.eigh((inputs.T * share) @ inputs)
     return _Curvature(scale, unit, of_classes.clip(0), to_classes, of_inputs.clip(0), to_inputs)
 
 

@@ -9,43 +9,38 @@ import numpy as np
 
 from assay import metrics
 from assay._core.arrays import row_chunks, single
-from assay._core.plain import ClassSums
 from assay.calibrators._top_label import histogram_mass, pooled
-from assay.calibrators._weights import unweighted
+from assay.calibrators._weights import mean, weights_of
 from assay.maps import ConfidenceMap, Fit, OneVsRest, Steps
 from assay.predictions import Outcomes, Predictions
 
+ROUNDING = 1e-9  # by which a sum of weights may miss 0
 OBJECTIVE = "Brier before rows are normalized"
 
 
-@unweighted
 def histogram_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRest:
     """How often each class was true in each of `n_bins` bins of equal width of its probability; rows sum to 1 again.
 
     An empty bin gives its middle.
     """
     # Few entries of a row exceed 1 / n_bins, and only those are binned; the first bin is the rest of the column.
-    sums = ClassSums.empty(held_out.n_classes, n_bins, 1 / n_bins)
-    outcomes = held_out.outcomes(sums)
-    bins = metrics.class_bins_of(sums, len(held_out))
+    bins, outcomes = metrics.class_bins(held_out, n_bins, 1 / n_bins), held_out.outcomes()
     count, correct = bins.count.copy(), bins.correct.copy()
     count[:, 0], correct[:, 0] = bins.n - count[:, 1:].sum(1), correct[:, 0] + bins.rest_correct
     upper = np.arange(1, n_bins + 1) / n_bins
-    value = np.where(count > 0, correct / np.maximum(count, 1), upper - 0.5 / n_bins)
+    value = np.where(count > ROUNDING, correct / np.maximum(count, ROUNDING), upper - 0.5 / n_bins)
     assert outcomes.brier is not None, "predictions always have it"
     # A hit costs (1 - v)^2 and any other sample v^2, v being the share of hits.
     after = float((correct * (1 - value)).sum()) / bins.n
-    fit = Fit(OBJECTIVE, float(outcomes.brier.mean()), after, 1, bins.n)
+    fit = Fit(OBJECTIVE, mean(outcomes.brier, held_out.weights), after, 1, bins.n)
     return OneVsRest(fit, tuple(Steps(fit, upper, row) for row in value))
 
 
-@unweighted
 def histogram_mass_one_vs_rest(held_out: Predictions, *, n_bins: int = 15) -> OneVsRest:
     """How often each class was true in each of `n_bins` bins of equal mass of its probability; rows sum to 1 again."""
     return _each_class(held_out, lambda outcomes: histogram_mass(outcomes, n_bins=n_bins))
 
 
-@unweighted
 def isotonic_one_vs_rest(held_out: Predictions) -> OneVsRest:
     """For each class the non-decreasing frequency nearest to whether it was true; rows sum to 1 again."""
     return _each_class(held_out, lambda outcomes: pooled(outcomes, sure=True))
@@ -56,6 +51,9 @@ def _each_class(held_out: Predictions, calibrator: Callable[[Outcomes], Confiden
     columns = np.empty((k, n), dtype=single(held_out.values[:0]).dtype)
     for rows in row_chunks(n, k):
         columns[:, rows] = held_out[rows].probabilities.T
-    maps = tuple(calibrator(Outcomes(p.astype(np.float64), held_out.labels == i)) for i, p in enumerate(columns))
+    weights = weights_of(held_out)
+    maps = tuple(
+        calibrator(Outcomes(p.astype(np.float64), held_out.labels == i, weights=weights)) for i, p in enumerate(columns)
+    )
     before, after = sum(m.fit.before or 0.0 for m in maps), sum(m.fit.after for m in maps)
     return OneVsRest(Fit(OBJECTIVE, before, after, 1, n), maps)

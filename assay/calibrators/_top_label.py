@@ -13,18 +13,18 @@ import numpy as np
 
 from assay import metrics
 from assay._core.arrays import Floats, InputError, Mask, log
-from assay.calibrators._weights import unweighted
+from assay.calibrators._weights import mean, weights_of
 from assay.maps import CLIP, ConfidenceMap, Curve, Fit, Logistic, ScoreLogistic, Steps
 from assay.metrics import Bins, Ranking
 from assay.predictions import Outcomes, Predictions
 
 POINTS = 1000  # of the curve that stands for a spline
 TILT = 1e-4  # of the given confidence in a curve without ties
+ROUNDING = 1e-9  # by which a share of weights may miss 0 or 1
 
 Fitted = TypeVar("Fitted", bound=ConfidenceMap)
 
 
-@unweighted
 def histogram(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     """The accuracy of each of `n_bins` bins of equal width, as in wang2021; an empty bin gives its middle.
 
@@ -42,7 +42,6 @@ def bin_values(bins: Bins) -> Floats:
     return np.where(bins.count > 0, bins.accuracy, bins.upper - 0.5 / len(bins.upper))
 
 
-@unweighted
 def histogram_mass(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     """The accuracy of each of `n_bins` bins of equal mass; edges lie midway between neighbors, tied bins are merged."""
     outcomes = held_out.outcomes()
@@ -55,7 +54,6 @@ def histogram_mass(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Ste
     return _fitted(outcomes, brier, lambda fit: Steps(fit, (bins.upper + above) / 2, bins.accuracy))
 
 
-@unweighted
 def scaling_binning(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> Steps:
     """Platt scaling, then the mean of its values in each of `n_bins` bins of equal mass (Kumar et al., NeurIPS 2019).
 
@@ -67,11 +65,12 @@ def scaling_binning(held_out: Predictions | Outcomes, *, n_bins: int = 15) -> St
     smooth = platt(outcomes)(outcomes.confidence)
     steps = histogram_mass(outcomes, n_bins=n_bins)
     index = np.searchsorted(steps.upper[:-1], outcomes.confidence)
-    total, count = (metrics.tally(index, weight, len(steps.value)) for weight in (smooth, None))
+    own = weights_of(outcomes)
+    total = metrics.tally(index, smooth if own is None else own * smooth, len(steps.value))
+    count = metrics.tally(index, own, len(steps.value))
     return _fitted(outcomes, brier, lambda fit: replace(steps, fit=fit, value=total / count))
 
 
-@unweighted
 def isotonic(held_out: Predictions | Outcomes) -> Curve:
     """The non-decreasing accuracy nearest to the answers, with straight lines between its steps.
 
@@ -103,10 +102,10 @@ def _doubted(accuracy: Floats, count: Floats) -> Floats:
     highest, lowest = 1 - 1 / (count[0] + 2), 1 / (count[-1] + 2)
     if len(accuracy) > 1:  # not beyond the next run
         highest, lowest = max(highest, accuracy[1]), min(lowest, accuracy[-2])
-    return np.clip(accuracy, lowest if accuracy[-1] == 0 else 0, highest if accuracy[0] == 1 else 1)
+    none, all_right = accuracy[-1] < ROUNDING, accuracy[0] > 1 - ROUNDING
+    return np.clip(accuracy, lowest if none else 0, highest if all_right else 1)
 
 
-@unweighted
 def spline(held_out: Predictions | Outcomes, *, n_knots: int = 6) -> Curve:
     """The slope of a natural cubic spline through the cumulative accuracy minus confidence, plus the confidence.
 
@@ -159,7 +158,6 @@ def without_ties(calibrator: Callable[..., Curve]) -> Callable[[Predictions | Ou
     return fit
 
 
-@unweighted
 def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
     """sigmoid(a logit(c) + m) of least log loss, a >= 0; for a score that is no probability, sigmoid(a s + m) (Platt,
     1999).
@@ -176,7 +174,6 @@ def platt(held_out: Predictions | Outcomes) -> ConfidenceMap:
     return _fitted(outcomes, log_loss, lambda fit: Logistic(fit, a, a, m), iterations=iterations)
 
 
-@unweighted
 def beta(held_out: Predictions | Outcomes) -> Logistic:
     """sigmoid(a ln c - b ln(1 - c) + m) of least log loss with a, b >= 0: one that comes out negative is dropped.
 
@@ -210,8 +207,9 @@ def _logs(outcomes: Outcomes) -> tuple[Floats, Floats]:
 
 def _regression(outcomes: Outcomes, features: Floats) -> tuple[list[float], int]:
     """Coefficients and intercept of least log loss, by Newton's method with halved steps where one goes too far."""
-    correct = outcomes.correct
-    n_right, n_wrong = correct.sum(), (~correct).sum()
+    correct, own = outcomes.correct, weights_of(outcomes)
+    weights = np.ones(len(features)) if own is None else own
+    n_right, n_wrong = weights @ correct, weights @ ~correct
     target = np.where(correct, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))
     center, scale = features.mean(0), features.std(0)
     scale[scale <= 1e-9 * np.abs(center)] = 1  # all the same: nothing to learn from
@@ -221,16 +219,17 @@ def _regression(outcomes: Outcomes, features: Floats) -> tuple[list[float], int]
         """The loss, and the probability of being right."""
         z = x @ w
         e = np.exp(-np.abs(z))
-        loss = float((np.maximum(z, 0) + np.log1p(e)).sum() - target @ z)
+        loss = float(weights @ (np.maximum(z, 0) + np.log1p(e) - target * z))
         return loss, np.where(z >= 0, 1, e) / (1 + e)
 
     w = np.zeros(x.shape[1])
-    w[-1] = np.log(target.mean() / (1 - target.mean()))
+    average = weights @ target / len(x)
+    w[-1] = np.log(average / (1 - average))
     (value, p), last, iterations = at(w), np.inf, 0
     while last - value > 1e-12 * abs(value):
         # A trace of curvature keeps features that say the same, or nothing, from making the system singular.
-        hessian = (x.T * (p * (1 - p))) @ x + 1e-9 * len(x) * np.eye(len(w))
-        step, last = np.linalg.solve(hessian, x.T @ (target - p)), value
+        hessian = (x.T * (weights * p * (1 - p))) @ x + 1e-9 * len(x) * np.eye(len(w))
+        step, last = np.linalg.solve(hessian, x.T @ (weights * (target - p))), value
         value, p = at(w + step)
         while value > last and np.abs(step).max() > 1e-12:
             step /= 2
@@ -240,28 +239,31 @@ def _regression(outcomes: Outcomes, features: Floats) -> tuple[list[float], int]
     return [*slope.tolist(), float(w[-1] - slope @ center)], iterations
 
 
-def brier(confidence: Floats, correct: Mask) -> float:
-    """Mean squared distance of the confidence from 1 for a right answer and 0 for a wrong one."""
-    return float(((confidence - correct) ** 2).mean())
+def brier(confidence: Floats, correct: Mask) -> Floats:
+    """Squared distance of the confidence from 1 for a right answer and 0 for a wrong one, [n]."""
+    return np.asarray((confidence - correct) ** 2)
 
 
-def log_loss(confidence: Floats, correct: Mask) -> float:
-    """Mean of -log of the confidence in a right answer and of what it leaves to a wrong one."""
-    return -float(log(np.where(correct, confidence, 1 - confidence)).mean())
+def log_loss(confidence: Floats, correct: Mask) -> Floats:
+    """-log of the confidence in a right answer and of what it leaves to a wrong one, [n]."""
+    return -log(np.where(correct, confidence, 1 - confidence))
 
 
-LOSSES: dict[Callable[[Floats, Mask], float], str] = {brier: "top-label Brier", log_loss: "top-label NLL"}
+LOSSES: dict[Callable[[Floats, Mask], Floats], str] = {brier: "top-label Brier", log_loss: "top-label NLL"}
 
 
 def _fitted(
     outcomes: Outcomes,
-    loss: Callable[[Floats, Mask], float],
+    loss: Callable[[Floats, Mask], Floats],
     make: Callable[[Fit], Fitted],
     *,
     iterations: int = 1,
 ) -> Fitted:
     """A map with the report of its fit; a score that is no probability has no loss before."""
-    before = loss(outcomes.confidence, outcomes.correct) if outcomes.is_probability else None
+
+    def average(confidence: Floats) -> float:
+        return mean(loss(confidence, outcomes.correct), outcomes.weights)
+
+    before = average(outcomes.confidence) if outcomes.is_probability else None
     report = Fit(LOSSES[loss], before, nan, iterations, len(outcomes))
-    after = loss(make(report)(outcomes.confidence), outcomes.correct)
-    return make(replace(report, after=after))
+    return make(replace(report, after=average(make(report)(outcomes.confidence))))

@@ -7,6 +7,7 @@ chosen by cross-validation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from assay._core.arrays import Array, Floats, Labels, row_chunks
 from assay.calibrators._cross import simplest
 from assay.calibrators._cross_entropy import nll_in_place, residual_in_place
 from assay.calibrators._temperature import temperature
-from assay.calibrators._weights import unweighted
+from assay.calibrators._weights import weights_of
 from assay.maps import Affine, Fit, features
 from assay.predictions import Predictions
 
@@ -24,7 +25,6 @@ ROWS = 5_000  # by which the curvature, and with it the ridge, is judged
 AT_ONCE = 1_000  # rows of a product of matrices
 
 
-@unweighted
 def vector(held_out: Predictions) -> Affine:
     """A weight and a shift for each class of least NLL plus ridge.
 
@@ -33,7 +33,8 @@ def vector(held_out: Predictions) -> Affine:
     """
     cooled = temperature(held_out)
     n, k = held_out.values.shape
-    whole = _Rows(held_out.logits, held_out.labels)
+    weights = weights_of(held_out)
+    whole = _Rows(held_out.logits, held_out.labels, np.ones(n) if weights is None else weights)
     sample = whole[:: max(n // ROWS, 1)]
     # A step in w is measured by the spread of the logits, so that one ridge serves both w and b.
     spread = float(features(sample.x, False).std(dtype=np.float64))
@@ -63,14 +64,14 @@ def _ridge(sample: _Rows, start: Floats, unit: Floats) -> tuple[float, _Curvatur
 
     Curvature depends on the probabilities alone, so that of all folds serves for each.
     """
-    n = len(sample.x)
-    folds = [sample[fold::FOLDS] for fold in range(min(FOLDS, n))]
-    slopes = [len(fold.x) * fold.nll_and_slope(start)[1] for fold in folds]
+    folds = [sample[fold::FOLDS] for fold in range(min(FOLDS, len(sample.x)))]
+    slopes = [fold.count * fold.nll_and_slope(start)[1] for fold in folds]
     size, direction = np.linalg.eigh(sample.hessian(start) * unit * unit[:, None])
     curvature = _Curvature(size.clip(0), direction)
     nll = np.zeros((len(folds), len(RIDGES)))
     for row, fold, slope in zip(nll, folds, slopes, strict=True):
-        without = (sum(slopes) - slope) / max(n - len(fold.x), 1) * unit
+        rest = sample.count - fold.count if len(folds) > 1 else 1.0
+        without = (sum(slopes) - slope) / rest * unit
         row[:] = [fold.nll(start - unit * curvature.step(without, ridge)) for ridge in RIDGES]
     return float(RIDGES[simplest(nll)]), curvature
 
@@ -91,27 +92,32 @@ class _Rows:
 
     x: Array  # [n, k]
     labels: Labels  # [n]
+    weights: Floats  # [n]
 
     def __getitem__(self, rows: slice) -> _Rows:
-        return _Rows(self.x[rows], self.labels[rows])
+        return _Rows(self.x[rows], self.labels[rows], self.weights[rows])
+
+    @cached_property
+    def count(self) -> float:
+        return float(self.weights.sum())
 
     def nll(self, parameters: Floats) -> float:
         total = 0.0
         for rows in row_chunks(*self.x.shape):
             _, z = self._at(rows, parameters)
-            total += float(nll_in_place(z, self.labels[rows])[0].sum())
-        return total / len(self.x)
+            total += float(self.weights[rows] @ nll_in_place(z, self.labels[rows])[0])
+        return total / self.count
 
     def nll_and_slope(self, parameters: Floats) -> tuple[float, Floats]:
         nll, slope = 0.0, np.zeros((2, self.x.shape[1]))
         for rows in row_chunks(*self.x.shape):
             x, z = self._at(rows, parameters)
-            nll += residual_in_place(z, self.labels[rows])
+            nll += residual_in_place(z, self.labels[rows], self.weights[rows])
             ones = np.ones(len(z), dtype=z.dtype)
             slope[1] += ones @ z
             z *= x
             slope[0] += ones @ z
-        return nll / len(self.x), slope.reshape(-1) / len(self.x)
+        return nll / self.count, slope.reshape(-1) / self.count
 
     def hessian(self, parameters: Floats) -> Floats:
         """Mean of J' (diag p - p p') J, where J takes (w, b) to the logits."""
@@ -123,11 +129,11 @@ class _Rows:
             x, p = self._at(rows, parameters)
             p /= nll_in_place(p, self.labels[rows])[1][:, None]
             px = p * x
-            both = np.concatenate([px, p], 1)
-            out -= both.T @ both
+            both, own = np.concatenate([px, p], 1), self.weights[rows].astype(p.dtype)
+            out -= (both.T * own) @ both
             for row, column, weight in ((i, i, px * x), (i, k + i, px), (k + i, i, px), (k + i, k + i, p)):
-                out[row, column] += weight.sum(0)
-        return np.asarray(out / n)
+                out[row, column] += own @ weight
+        return np.asarray(out / self.count)
 
     def _at(self, rows: slice, parameters: Floats) -> tuple[Array, Array]:
         """What is multiplied, and w x + b."""

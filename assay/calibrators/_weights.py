@@ -1,24 +1,16 @@
-"""Calibrators that count every row alike refuse weighted rows, rather than ignore the weights."""
+"""Weights of rows in a fit: the mean weight counts as one row, whatever the unit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
-
-from assay._core.arrays import InputError
-
-Calibrator = TypeVar("Calibrator", bound=Callable[..., Any])
+from assay._core.arrays import Floats
+from assay.predictions import Outcomes, Predictions
 
 
-def unweighted(calibrator: Calibrator) -> Calibrator:
-    """The calibrator, but weighted rows are an error."""
+def weights_of(held_out: Predictions | Outcomes) -> Floats | None:
+    """Weights [n] with a mean of 1; None where all rows count alike."""
+    return None if held_out.weights is None else held_out.weights / held_out.weights.mean()
 
-    @wraps(calibrator)
-    def fit(held_out: Any, **hyper: Any) -> Any:
-        if held_out.weights is not None:
-            name = calibrator.__name__
-            raise InputError(f"{name} counts every row alike, and these have weights; temperature knows weights")
-        return calibrator(held_out, **hyper)
 
-    return fit  # type: ignore[return-value]
+def mean(column: Floats, weights: Floats | None) -> float:
+    """The mean of a column [n] by its weights."""
+    return float(column.mean() if weights is None else weights @ column / weights.sum())

@@ -151,7 +151,7 @@ class Counting:
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
     several = columns.confidence if "," in (columns.confidence or "") else None
-    needed = {"--weight": columns.weight, "--html": html, "--confidence A,B": several}
+    needed = {"--weight": columns.weight, "--prior": columns.prior, "--html": html, "--confidence A,B": several}
     needed |= {"--unanswered": columns.unanswered, "--confidence-from": columns.confidence_from}
     for flag, given in needed.items():
         if given is not None:

@@ -72,6 +72,9 @@ class Columns:
         Column that says how much each row counts.
     cluster
         Column of clusters (patients, videos, prompts) whose rows are not independent.
+    prior
+        Shares that the true classes have where the model is used, to which rows are weighted: '0.99,0.01' in the order
+        of the classes, or 'ham=0.99,spam=0.01'.
     confidence_from
         Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10"); its name is `stated`.
     agreement
@@ -95,6 +98,7 @@ class Columns:
     group: str | None = None
     weight: str | None = None
     cluster: str | None = None
+    prior: str | None = None
     confidence_from: str | None = None
     agreement: str | None = None
     samples: Samples = "all"
@@ -120,7 +124,7 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     with _reasons(path):
         table = _load(path, columns)
         rows = replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
-        return best_of_each(rows) if columns.samples == "best" else rows
+        return _with_prior(best_of_each(rows) if columns.samples == "best" else rows, columns.prior)
 
 
 def read_confidences(file: str | Path, columns: Columns) -> dict[str, Outcomes]:
@@ -172,6 +176,8 @@ def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**1
     Ids are left out: they tell rows of one file from each other, and a chunk has no use for them.
     """
     path = Path(file)
+    if columns.prior is not None:
+        raise InputError("--prior needs all rows at once")
     for start, table in read_tables(path, columns, rows):
         with _reasons(path):
             try:
@@ -288,7 +294,22 @@ def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     named: dict[str, Any] = dict(columns)
-    return _assemble(from_frame(frame), Columns(**named))
+    return _with_prior(_assemble(from_frame(frame), Columns(**named)), named.get("prior"))
+
+
+def _with_prior(rows: Predictions | Outcomes, prior: str | None) -> Predictions | Outcomes:
+    """The rows weighted to these shares of the classes, if any are given."""
+    if prior is None:
+        return rows
+    if not isinstance(rows, Predictions):
+        raise InputError("--prior needs the true classes, and these rows have only confidences")
+    parts = [part.rpartition("=") for part in prior.split(",")]
+    try:
+        shares = [float(share) for _, _, share in parts]
+    except ValueError as problem:
+        raise InputError(f"--prior is '{prior}'; write '0.9,0.1' or 'ham=0.9,spam=0.1'") from problem
+    named = all(equals for _, equals, _ in parts)
+    return rows.with_prior({name: x for (name, _, _), x in zip(parts, shares, strict=True)} if named else shares)
 
 
 def from_frame(frame: Any) -> LazyTable:

@@ -109,7 +109,7 @@ def selective(r: Ranking) -> Selective:
     A part of tied answers has its share of their errors, on average over their orders, so the curve bends between the
     ends of a tie. The optimum is above 0 once all right answers are accepted.
     """
-    right = r.n - r.n_wrong
+    right = float(r.right[-1])
     accepted = np.union1d(r.kept[1:], np.linspace(1, r.n, POINTS).round())
     rows = thin(accepted / r.n, _risk(r, accepted), POINTS - 1)
     accepted = np.union1d(accepted[rows], max(right, 1))

@@ -153,7 +153,9 @@ def _promise(threshold: Threshold) -> Grid:
     table = _grid("accept what is at least", spelled(threshold.value, up=True))
     table.add_row("errors among the accepted, seen", share(threshold.observed_risk))
     table.add_row(f"at most, at {level(threshold.confidence)} confidence", share(threshold.guaranteed_risk))
-    table.add_row("inputs accepted", f"{share(threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
+    rows = f"({threshold.accepted:,} of {threshold.n:,})"
+    by_weight = " by weight" if threshold.weighted is not None else ""
+    table.add_row("inputs accepted", f"{share(threshold.coverage)}{by_weight} {rows}")
     table.add_row("left for review", share(threshold.workload))
     return table
 

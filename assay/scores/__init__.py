@@ -9,6 +9,7 @@ from assay.scores._from_predictions import (
     negative_entropy,
     outcomes_by,
 )
+from assay.scores._p_norm import MaxLogitPNorm, max_logit_p_norm
 from assay.scores._trust import TrustScore, trust_score
 
 SCORES: dict[str, Score] = {
@@ -22,11 +23,13 @@ SCORES: dict[str, Score] = {
 
 __all__ = [
     "SCORES",
+    "MaxLogitPNorm",
     "Score",
     "TrustScore",
     "energy",
     "margin",
     "max_logit",
+    "max_logit_p_norm",
     "max_probability",
     "negative_entropy",
     "outcomes_by",

@@ -15,7 +15,7 @@ from assay._core.manifest import intact, recording
 from assay._core.text import file_name
 from assay._core.variants import Variant
 from assay._core.writing import replacing
-from assay.scores import SCORES, trust_score
+from assay.scores import SCORES, max_logit_p_norm, trust_score
 
 if TYPE_CHECKING:
     from assay.nn.data import Samples, Splits
@@ -64,7 +64,21 @@ def by_confidnet(
     return lambda samples: net.score(net.predictions(samples))
 
 
-LEARNED: dict[str, Callable[..., Scorer]] = {"trust_score": by_trust, "confidnet": by_confidnet}
+def by_p_norm(network: Network, splits: Splits, seed: int, hardware: Hardware) -> Scorer:
+    """MaxLogit-pNorm, its power chosen on the held-out samples; nothing about it is random."""
+    from assay.nn.training import predict
+
+    if len(splits.held_out) == 0:
+        raise InputError("max_logit_p_norm is chosen on held-out samples, and held_out is 0")
+    score = max_logit_p_norm(predict(network, splits.held_out))
+    return lambda samples: score(predict(network, samples))
+
+
+LEARNED: dict[str, Callable[..., Scorer]] = {
+    "trust_score": by_trust,
+    "confidnet": by_confidnet,
+    "max_logit_p_norm": by_p_norm,
+}
 PROBABILITIES = ("confidnet",)
 """Learned scores that estimate a probability of being right, so that their calibration can be measured (singh2021)."""
 

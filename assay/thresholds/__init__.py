@@ -1,16 +1,19 @@
 """Thresholds: answer when sure enough, with a promise about the errors among the accepted answers."""
 
-from assay.thresholds._choosing import By, choose_threshold, predicted_class
+from assay.thresholds._choosing import By, choose_threshold, evidence_of, predicted_class
+from assay.thresholds._evidence import Counts, Evidence, risk_bound
 from assay.thresholds._of_map import load_threshold, threshold_under
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold, level, spelled
-from assay.thresholds._search import risk_bound
 
 __all__ = [
     "By",
+    "Counts",
+    "Evidence",
     "GroupRisk",
     "GroupThresholds",
     "Threshold",
     "choose_threshold",
+    "evidence_of",
     "level",
     "load_threshold",
     "predicted_class",

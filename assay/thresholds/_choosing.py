@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
-from assay import metrics
 from assay._core.arrays import InputError, Tags
 from assay.metrics import Rankable, Ranking, Tables
 from assay.metrics.inference import holm
 from assay.predictions import Outcomes, Predictions
+from assay.thresholds._evidence import Counts, Evidence, evidence
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold
-from assay.thresholds._search import fewest, looks_from, risk_bound, safest, widest
+from assay.thresholds._search import fewest, looks_from, safest, widest
 
 By = Literal["group", "class"]
 LEVEL = 0.05  # below which the risk of a group counts as shown to be higher than promised
@@ -59,9 +59,9 @@ def choose_threshold(
     """The threshold of largest coverage whose share of errors is at most `risk`, with probability `confidence`.
 
     Or, instead of `risk`, which is .01 where nothing is given: the threshold that accepts a given `coverage`, or the
-    one of least cost where an accepted error costs `error_cost` times a review. Bounds are exact binomial ones, and
-    looking at several thresholds is paid for. They hold for samples drawn like the held-out set, under a map that was
-    fitted on others.
+    one of least cost where an accepted error costs `error_cost` times a review. Bounds are exact binomial ones, or bets
+    where rows have weights or clusters, and looking at several thresholds is paid for. They hold for samples drawn like
+    the held-out set, under a map that was fitted on others; with clusters, for samples of other clusters.
 
     `by="group"` chooses one for each group of the predictions, and `by="class"` one for each predicted class, so that
     all promises hold together. Without it, groups whose risk is higher than promised are in `broken`.
@@ -75,20 +75,19 @@ def choose_threshold(
         raise InputError(f"confidence must lie between 0 and 1, got {confidence}")
     if sum(way is not None for way in (risk, coverage, error_cost)) > 1:
         raise InputError("give only one of risk, coverage and error_cost")
-    rows = held_out.source if isinstance(held_out, Tables) else held_out
-    if getattr(rows, "weights", None) is not None or getattr(rows, "cluster", None) is not None:
-        raise InputError("a promise about errors knows no weights or clusters yet; leave these columns out")
     goal = _Goal(risk, coverage, error_cost)
+    if isinstance(held_out, Tables) and held_out.summary is not None:
+        held_out = held_out.summary
     if not isinstance(held_out, Predictions | Outcomes | Tables | Ranking):
         if by is not None:
             raise InputError("a summary has no groups; give predictions or outcomes")
-        return _at_a_cell(_chosen(held_out.thresholds, goal, confidence), held_out.thresholds)
+        return _at_a_cell(_chosen(Counts(held_out.thresholds), goal, confidence), held_out.thresholds)
     if by is not None:
         return _for_each(_grouped(held_out, by), goal, confidence)
-    chosen = _chosen(metrics.ranking(held_out), goal, confidence)
-    outcomes = None if isinstance(held_out, Ranking) else _outcomes(held_out)
-    if outcomes is None:
-        return chosen
+    if isinstance(held_out, Ranking):
+        return _chosen(_counts(held_out), goal, confidence)
+    t = _tables(held_out)
+    chosen, outcomes = _chosen(evidence_of(t), goal, confidence), t.outcomes
     return replace(chosen, broken=_broken(chosen, outcomes), map_digest=outcomes.map_digest)
 
 
@@ -100,59 +99,85 @@ class _Goal(NamedTuple):
     error_cost: float | None
 
 
-def _chosen(r: Ranking, goal: _Goal, confidence: float) -> Threshold:
+def evidence_of(rows: Predictions | Outcomes | Tables) -> Evidence:
+    """What rows say about the risk above each threshold.
+
+    >>> rows = Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0])
+    >>> round(evidence_of(rows).bound(3, doubt=0.05), 4)  # three right answers
+    0.6316
+    """
+    t = _tables(rows)
+    return Counts(t.ranking) if t.summary is not None else evidence(t.outcomes, t.ranking)
+
+
+def _tables(rows: Predictions | Outcomes | Tables) -> Tables:
+    return rows if isinstance(rows, Tables) else Tables(rows, classwise=False)
+
+
+def _counts(r: Ranking) -> Counts:
+    if r.weighing is not None:
+        raise InputError("a ranking of weighted rows is not enough for a promise; give the rows")
+    return Counts(r)
+
+
+def _chosen(seen: Evidence, goal: _Goal, confidence: float) -> Threshold:
     if goal.coverage is not None:
-        return _by_coverage(r, goal.coverage, confidence)
+        return _by_coverage(seen, goal.coverage, confidence)
     if goal.error_cost is not None:
-        return _by_cost(r, goal.error_cost, confidence)
-    return _by_risk(r, 0.01 if goal.risk is None else goal.risk, confidence)
+        return _by_cost(seen, goal.error_cost, confidence)
+    return _by_risk(seen, 0.01 if goal.risk is None else goal.risk, confidence)
 
 
-def _by_risk(r: Ranking, risk: float, confidence: float) -> Threshold:
+def _by_risk(seen: Evidence, risk: float, confidence: float) -> Threshold:
     """The widest threshold that a chain of tests reaches; if there is none, the smallest risk that can be promised."""
     if not 0 < risk < 1:
         raise InputError(f"risk must lie between 0 and 1, got {risk}")
-    doubt = 1 - confidence
+    r, doubt = seen.ranking, 1 - confidence
     least = fewest(risk, doubt)
-    if r.n < least:
+    if seen.units < least:
         promise = f"even without an error, {risk:.3g} at {confidence:.4g} takes {least} samples"
-        return _none(r, risk, confidence, f"{promise} and there are {r.n}")
-    row = widest(r, risk, doubt)
+        fewer = "" if seen.units == r.n else f", which count for {seen.units:.3g} by their weights and clusters"
+        return _none(seen, risk, confidence, f"{promise} and there are {r.n}{fewer}")
+    row = widest(seen, risk, doubt)
     if row is None:
-        first = int(np.searchsorted(r.kept, least))
-        seen = f"there are {int(r.wrong[first])} errors among the {int(r.kept[first])} most confident"
-        return _none(r, risk, confidence, f"{seen}; {risk:.3g} cannot be promised at {confidence:.4g}")
-    return _at(r, row, risk, confidence)
+        first = int(np.searchsorted(r.kept, least * r.n / seen.units))
+        errors = f"there are {int(r.wrong[first])} errors among the {int(r.kept[first])} most confident"
+        return _none(seen, risk, confidence, f"{errors}; {risk:.3g} cannot be promised at {confidence:.4g}")
+    return _at(seen, row, risk, confidence)
 
 
-def _by_coverage(r: Ranking, coverage: float, confidence: float) -> Threshold:
+def _by_coverage(seen: Evidence, coverage: float, confidence: float) -> Threshold:
     """One look, so nothing to pay for; of tied samples all are accepted."""
     if not 0 < coverage <= 1:
         raise InputError(f"coverage must lie between 0 and 1, got {coverage}")
-    row = int(np.searchsorted(r.kept, coverage * r.n - 1e-9))
-    return _at(r, row, float(risk_bound(r.wrong[row], r.kept[row], confidence)), confidence)
+    row = int(np.searchsorted(seen.shares.kept, (coverage - 1e-9) * seen.ranking.n))
+    return _at(seen, row, seen.bound(row, 1 - confidence), confidence)
 
 
-def _by_cost(r: Ranking, error_cost: float, confidence: float) -> Threshold:
+def _by_cost(seen: Evidence, error_cost: float, confidence: float) -> Threshold:
     """Least cost of errors and reviews; the bound holds for all looks at once."""
     if not error_cost > 0:
         raise InputError(f"error_cost must be positive, got {error_cost}")
-    looks = looks_from(r, 1, 1.02)  # few, as here each one takes its share of the doubt
-    cost = error_cost * r.wrong[looks] + (r.n - r.kept[looks])
+    r, n = seen.shares, seen.ranking.n
+    looks = looks_from(seen.ranking, 1, 1.02)  # few, as here each one takes its share of the doubt
+    cost = error_cost * r.wrong[looks] + (n - r.kept[looks])
     best = int(looks[np.argmin(cost)])
-    if cost.min() >= r.n:
+    if cost.min() >= n:
         reason = f"at {error_cost:.3g} reviews an error, reviewing everything costs least"
-        return Threshold(inf, 0.0, confidence, r.n, 0, 0, reason)
-    doubt = (1 - confidence) / len(looks)
-    return _at(r, best, float(risk_bound(r.wrong[best], r.kept[best], 1 - doubt)), confidence)
+        return Threshold(inf, 0.0, confidence, n, 0, 0, reason)
+    return _at(seen, best, seen.bound(best, (1 - confidence) / len(looks)), confidence)
 
 
-def _at(r: Ranking, row: int, guaranteed: float, confidence: float) -> Threshold:
+def _at(seen: Evidence, row: int, guaranteed: float, confidence: float) -> Threshold:
+    r, weighed = seen.ranking, seen.shares
     value = -inf if row == len(r.score) else float(r.score[row - 1] + r.score[row]) / 2
     # Two neighboring doubles have none between them, and their mean may be the lower one.
     if row < len(r.score) and value <= r.score[row]:
         value = float(r.score[row - 1])
-    return Threshold(value, guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
+    counted = Threshold(value, guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
+    if weighed.weighing is None:
+        return counted
+    return replace(counted, weighted=(float(weighed.kept[row] / r.n), float(weighed.wrong[row] / weighed.kept[row])))
 
 
 def _at_a_cell(chosen: Threshold, r: Ranking) -> Threshold:
@@ -163,21 +188,17 @@ def _at_a_cell(chosen: Threshold, r: Ranking) -> Threshold:
     return replace(chosen, value=value, instead=instead)
 
 
-def _none(r: Ranking, risk: float, confidence: float, reason: str) -> Threshold:
-    found = safest(r, risk, 1 - confidence)
-    instead = None if found is None else _at(r, *found, confidence)
-    return Threshold(inf, risk, confidence, r.n, 0, 0, reason, instead)
-
-
-def _outcomes(held_out: Predictions | Outcomes | Tables) -> Outcomes:
-    return held_out.outcomes if isinstance(held_out, Tables) else held_out.outcomes()
+def _none(seen: Evidence, risk: float, confidence: float, reason: str) -> Threshold:
+    found = safest(seen, risk, 1 - confidence)
+    instead = None if found is None else _at(seen, *found, confidence)
+    return Threshold(inf, risk, confidence, seen.ranking.n, 0, 0, reason, instead)
 
 
 def _grouped(held_out: Predictions | Outcomes | Tables | Ranking, by: By) -> Outcomes:
     """Outcomes with the group of each, which may be its predicted class."""
     if isinstance(held_out, Ranking):
         raise InputError("a ranking has no groups; give predictions or outcomes")
-    outcomes = _outcomes(held_out)
+    outcomes = _tables(held_out).outcomes
     if by == "class":
         source = held_out.source if isinstance(held_out, Tables) else held_out
         if not isinstance(source, Predictions):
@@ -199,12 +220,12 @@ def _for_each(rows: Outcomes, goal: _Goal, confidence: float) -> GroupThresholds
     """The doubt is divided among the groups, so that all promises hold together."""
     parts = _parts(rows)
     each = 1 - (1 - confidence) / len(parts)
+    chosen = {name: _chosen(evidence_of(part), goal, each) for name, part in parts.items()}
+    weight = {name: float(len(p) if p.weights is None else p.weights.sum()) for name, p in parts.items()}
     return GroupThresholds(
-        {
-            name: replace(_chosen(metrics.ranking(part), goal, each), map_digest=rows.map_digest)
-            for name, part in parts.items()
-        },
+        {name: replace(t, map_digest=rows.map_digest) for name, t in chosen.items()},
         confidence,
+        {name: own / sum(weight.values()) for name, own in weight.items()},
     )
 
 
@@ -218,10 +239,12 @@ def _parts(rows: Outcomes) -> dict[str, Outcomes]:
 
 def _broken(chosen: Threshold, rows: Outcomes) -> tuple[GroupRisk, ...]:
     """Groups with more errors among their accepted samples than the promise allows by chance."""
-    from scipy.special import bdtrc
-
     accepted = {name: part[part.confidence >= chosen.value] for name, part in _parts(rows).items()}
-    counts = [(name, len(part), int((~part.correct).sum())) for name, part in accepted.items() if len(part)]
-    p_values = holm([float(bdtrc(wrong - 1, n, chosen.guaranteed_risk)) if wrong else 1.0 for _, n, wrong in counts])
-    found = [GroupRisk(*count, p) for count, p in zip(counts, p_values, strict=True) if p < LEVEL]
+    seen = {name: evidence_of(part) for name, part in accepted.items() if len(part)}
+    p_values = holm([each.excess(chosen.guaranteed_risk) for each in seen.values()])
+    found = [
+        GroupRisk(name, each.ranking.n, each.ranking.n_wrong, p, float(each.shares.wrong[-1] / each.shares.kept[-1]))
+        for (name, each), p in zip(seen.items(), p_values, strict=True)
+        if p < LEVEL
+    ]
     return tuple(sorted(found, key=lambda risk: risk.p_value))

@@ -39,9 +39,11 @@ def load_threshold(file: str | Path) -> Threshold:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         known = {f.name: content[f.name] for f in fields(Threshold) if f.name in content and f.name not in NESTED}
+        by_weight = known.get("weighted")
+        known["weighted"] = None if by_weight is None else (float(by_weight[0]), float(by_weight[1]))
         found = record(Threshold, known | {"value": float(known["value"])})  # infinity is written as text
         _refuse_impossible(found)
-    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as problem:
+    except (OSError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as problem:
         raise InputError(f"{path}: is no threshold, as `assay threshold --json` writes it: {problem}") from problem
     return found
 

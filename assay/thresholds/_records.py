@@ -21,9 +21,10 @@ class GroupRisk:
     accepted: int
     wrong: int
     p_value: float  # chance of so many errors if the promise held for this group, corrected for all groups
+    risk: float  # share of errors, by weight if rows have weights
 
     def __str__(self) -> str:
-        return f"{self.group}: {self.wrong / self.accepted:.2%} errors among {self.accepted:,} (p = {self.p_value:.2g})"
+        return f"{self.group}: {self.risk:.2%} errors among {self.accepted:,} (p = {self.p_value:.2g})"
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,12 @@ class Threshold:
     instead: Threshold | None = None  # the smallest risk that can be promised, if the requested one cannot
     broken: tuple[GroupRisk, ...] = ()  # groups in which the risk is higher than promised for all samples together
     map_digest: str | None = None  # `maps.digest` of the maps before it; None if not known, as for a `Ranking`
+    weighted: tuple[float, float] | None = None  # coverage and observed risk by weight, if samples have weights
 
     @property
     def coverage(self) -> float:
         """Share of samples accepted."""
-        return self.accepted / self.n
+        return self.accepted / self.n if self.weighted is None else self.weighted[0]
 
     @property
     def workload(self) -> float:
@@ -54,6 +56,8 @@ class Threshold:
     @property
     def observed_risk(self) -> float:
         """Share of errors among accepted samples; nan if there are none."""
+        if self.weighted is not None:
+            return self.weighted[1]
         return self.wrong / self.accepted if self.accepted else nan
 
     def _repr_html_(self) -> str:
@@ -78,11 +82,12 @@ class GroupThresholds:
 
     groups: dict[str, Threshold]
     confidence: float
+    shares: dict[str, float]  # of each group among all samples, by weight if they have weights
 
     @property
     def coverage(self) -> float:
         """Share of all samples accepted."""
-        return sum(t.accepted for t in self.groups.values()) / sum(t.n for t in self.groups.values())
+        return sum(self.shares[name] * t.coverage for name, t in self.groups.items())
 
     def accepts(self, scores: ArrayLike, group: ArrayLike) -> Mask:
         """Whether each sample [n] is accepted, by the threshold of its group [n]."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil, log, log1p
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from assay._core.arrays import Floats
 from assay.metrics import Ranking
+from assay.thresholds._evidence import Evidence, Looks
 
 STEP = 1.005  # each look takes in .5 % more samples than the last
 APART = 10  # a chain of tests starts at the fewest samples that can pass, and again at about each factor of this
@@ -22,28 +22,18 @@ def fewest(risk: float, doubt: float) -> int:
     return ceil(log(doubt) / log1p(-risk))
 
 
-def risk_bound(wrong: ArrayLike, accepted: ArrayLike, confidence: float) -> NDArray[np.float64]:
-    """The exact upper bound of Clopper & Pearson for a share of errors."""
-    from scipy.special import betaincinv
-
-    k, n = np.asarray(wrong, dtype=float), np.asarray(accepted, dtype=float)
-    return np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 0.5), confidence), 1.0)
-
-
-def widest(r: Ranking, risk: float, doubt: float) -> int | None:
+def widest(seen: Evidence, risk: float, doubt: float) -> int | None:
     """The last row of the ranking that a chain of tests reaches, if any: samples up to there have at most that risk.
 
     Tests go from the strictest threshold to the most lenient. One that passes hands its doubt to the next (the
     fallback procedure of Wiens, 2003); after one that fails, the next start begins with its own share.
     """
-    from scipy.special import bdtr
-
-    sizes, shares = _starts(r.n, risk, doubt)
-    looks = looks_from(r, int(sizes[0]), STEP)
+    r, (units, shares) = seen.ranking, _starts(seen.units, risk, doubt)
+    sizes = units * r.n / seen.units
+    looks = looks_from(r, ceil(sizes[0] - 1e-6), STEP)
     own = np.zeros(len(looks))
     np.add.at(own, np.minimum(np.searchsorted(r.kept[looks], sizes - 0.5), len(looks) - 1), shares)
-    # Chance of so few errors if the risk were as high as that.
-    chance = bdtr(r.wrong[looks], r.kept[looks].astype(int), risk)
+    chance = seen.chance(looks, risk, doubt)
     best, carried = None, 0.0
     for look, p, share in zip(looks.tolist(), chance.tolist(), own.tolist(), strict=True):
         carried = carried + share if p <= carried + share else 0.0
@@ -51,7 +41,7 @@ def widest(r: Ranking, risk: float, doubt: float) -> int | None:
     return best
 
 
-def _starts(n: int, risk: float, doubt: float) -> tuple[Floats, Floats]:
+def _starts(n: float, risk: float, doubt: float) -> tuple[Floats, Floats]:
     """Numbers of accepted samples at which a chain of tests starts, and their shares of the doubt.
 
     Most of the doubt starts where the fewest samples can pass; some at equal distances, so that errors among the
@@ -69,20 +59,21 @@ def _starts(n: int, risk: float, doubt: float) -> tuple[Floats, Floats]:
     return np.concatenate(sizes), np.concatenate(shares)
 
 
-def looks_from(r: Ranking, first: int, step: float) -> NDArray[np.int64]:
+def looks_from(r: Ranking, first: int, step: float) -> Looks:
     """Rows of the ranking that accept `first` samples and then each time `step` as many, to all; ties move together."""
     n_steps = max(ceil(log(r.n / first) / log(step)), 0) if first < r.n else 0
     sizes = np.append(np.floor(first * step ** np.arange(n_steps)), r.n)
     return np.unique(np.searchsorted(r.kept, sizes))
 
 
-def safest(r: Ranking, above: float, doubt: float) -> tuple[int, float] | None:
+def safest(seen: Evidence, above: float, doubt: float) -> tuple[int, float] | None:
     """The row of the ranking with the smallest risk above a given one that can be promised, and that risk.
 
     The bounds of twenty rows at equal distances hold together, so any of them may be chosen.
     """
+    r = seen.ranking
     looks = np.unique(np.searchsorted(r.kept, r.n * np.arange(1, MOST + 1) / MOST - 1e-9))
-    bounds = risk_bound(r.wrong[looks], r.kept[looks], 1 - doubt / len(looks))
+    bounds = np.array([seen.bound(look, doubt / len(looks)) for look in looks.tolist()])
     possible = np.flatnonzero((bounds > above) & (bounds < 1))
     if not len(possible):
         return None

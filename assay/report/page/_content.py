@@ -13,10 +13,11 @@ from assay.report import statistics
 from assay.report.page._mistakes import answers
 from assay.report.page._thresholds import written
 from assay.report.quantities import named_number
-from assay.thresholds import Threshold, risk_bound
+from assay.thresholds import Counts, Evidence, Threshold, evidence_of, risk_bound
 
 Content = dict[str, object]
 STEPS = 200  # of the slider, each half a per cent of the samples or more
+FEWER_STEPS = 40  # where a bound takes longer
 CONFIDENCE = 0.95  # of the bound on the risk at a step
 CURVE = 150  # points of a curve that has no slider
 MOST_CLASSES = 20  # of a confusion matrix on a page
@@ -64,23 +65,32 @@ def _average(curve: statistics.PrecisionRecall) -> str:
 
 def decisions(t: Tables, promises: list[Threshold]) -> Content:
     """Accepted answers at each step of the slider, from the most confident to all; promises are steps too."""
-    r = t.ranking
-    sizes = [*np.linspace(0, r.n, STEPS + 1)[1:], *(promise.accepted for promise in promises if promise.accepted)]
-    rows = np.unique(np.searchsorted(r.kept, sizes))
-    kept, wrong = r.kept[rows], r.wrong[rows]
-    curve = statistics.selective(r)
-    accepted = curve.coverage * r.n
+    seen = evidence_of(t)
+    r, counted = seen.shares, seen.ranking
+    n_steps = STEPS if isinstance(seen, Counts) else FEWER_STEPS
+    sizes = [*np.linspace(0, r.n, n_steps + 1)[1:], *(promise.accepted for promise in promises if promise.accepted)]
+    rows = np.unique(np.searchsorted(counted.kept, sizes))
+    bound = np.array([seen.bound(row, 1 - CONFIDENCE) for row in rows.tolist()])
     start = next((promise.accepted for promise in promises if promise.accepted), r.n)
     return {
         "n": r.n,
-        "threshold": [written(r, size) for size in kept],
-        "kept": kept.astype(int).tolist(),
-        "wrong": wrong.astype(int).tolist(),
-        "bound": short(risk_bound(wrong, kept, CONFIDENCE)),
-        "boundOfCurve": short(risk_bound(curve.risk * accepted, accepted, CONFIDENCE)),
-        "start": int(np.searchsorted(kept, start)),
+        "threshold": [written(counted, size) for size in counted.kept[rows]],
+        "kept": r.kept[rows].round().astype(int).tolist(),
+        "wrong": r.wrong[rows].round().astype(int).tolist(),
+        "bound": short(bound),
+        "boundOfCurve": short(_bound_of_curve(seen, r.kept[rows], bound)),
+        "start": int(np.searchsorted(counted.kept[rows], start)),
         "confusion": _confusion(t, rows),
     }
+
+
+def _bound_of_curve(seen: Evidence, kept: Floats, bound: Floats) -> Floats:
+    """Bounds at the points of the risk-coverage curve; of weighted rows and clusters they are drawn between steps."""
+    curve = statistics.selective(seen.shares)
+    accepted = curve.coverage * seen.shares.n
+    if isinstance(seen, Counts):
+        return risk_bound(curve.risk * accepted, accepted, CONFIDENCE)
+    return np.interp(accepted, np.append(0, kept), np.append(1, bound))
 
 
 def _confusion(t: Tables, rows: Labels) -> Content | None:

@@ -23,6 +23,7 @@ from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
 from assay.side_by_side import Pair
+from assay.thresholds import evidence_of
 
 if TYPE_CHECKING:
     from assay.study import Run, Study, StudyTable
@@ -115,19 +116,19 @@ def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Study
 
 def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
     t = audit.tables or Tables(predictions)
-    r, promises = t.ranking, _tables.promised(t.ranking)
+    promises, counted = _tables.promised(t), evidence_of(t).ranking
     shown: Content = {
         "name": name,
         "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
-        "verdict": [str(audit), _tables.promise_in_words(promises[0], r)],
+        "verdict": [str(audit), _tables.promise_in_words(promises[0], counted)],
         "tiles": _tables.tiles(audit, promises[0]),
         "metrics": asdict(_tables.metrics(audit)),
-        "promises": asdict(_tables.promises(promises, r)),
+        "promises": asdict(_tables.promises(promises, counted)),
         "groups": asdict(_tables.groups(audit)) if audit.groups else None,
         "mistakes": asdict(_tables.mistakes_table(mistakes(t))),
         "decisions": decisions(t, promises),
     }
-    return shown | curves(t) | positive(t) | separation(r)
+    return shown | curves(t) | positive(t) | separation(t.ranking)
 
 
 def _write(file: Path, title: str, kind: str, content: Content) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison
-from assay.metrics import COMPARED, Ranking
+from assay.metrics import COMPARED, Ranking, Tables
 from assay.metrics.inference import Interval
 from assay.report.page._mistakes import Mistake
 from assay.report.page._thresholds import written
@@ -70,9 +70,9 @@ def groups(audit: Audit) -> PageTable:
     return PageTable((*table.columns, "worse than the rest"), rows, 2 * ROWS_FIRST)
 
 
-def promised(r: Ranking) -> list[Threshold]:
+def promised(t: Tables) -> list[Threshold]:
     """The threshold for each of `RISKS`."""
-    return [choose_threshold(r, risk=risk) for risk in RISKS]
+    return [choose_threshold(t, risk=risk) for risk in RISKS]
 
 
 def promises(thresholds: Sequence[Threshold], r: Ranking) -> PageTable:
