@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.amp import GradScaler
 from torch.nn.utils import clip_grad_norm_
 
 from assay._core.arrays import InputError
 from assay.epochs import Record
 from assay.nn.data import Sampler, Samples, Splits, batch_sizes, shuffled_batches
 from assay.nn.objectives import Batch, Task
+from assay.nn.optim import scaled_step
 from assay.nn.training._configuration import described, described_network, described_splits
 from assay.nn.training._folder import RunFolder
 from assay.nn.training._hardware import (
@@ -25,6 +27,7 @@ from assay.nn.training._hardware import (
     part_of,
     part_weights,
     reused_memory,
+    scaler_of,
     share_buffers,
     states_of_all,
     sum_of_all,
@@ -48,9 +51,16 @@ class Stage:
     """Objective, optimizer and keeper of one recipe while it trains `network`; `model` is its wrapper on devices."""
 
     def __init__(
-        self, recipe: Recipe, task: Task, network: nn.Module, model: nn.Module, backward: Callable[[Tensor], None]
+        self,
+        recipe: Recipe,
+        task: Task,
+        network: nn.Module,
+        model: nn.Module,
+        backward: Callable[[Tensor], None],
+        scaler: GradScaler | None = None,
     ) -> None:
-        self.recipe, self.network, self.model, self.backward = recipe, network, model, backward
+        self.recipe, self.network, self.model = recipe, network, model
+        self.backward, self.scaler = backward, scaler  # backward scales the loss if there is a scaler
         self.objective = recipe.objective(task)
         self.optimizer = recipe.optimizer(network)
         self.keeper = recipe.keep()
@@ -64,7 +74,7 @@ class Stage:
         self.network.train()
         for step, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
             self.set_rate(epoch + step / len(weights))
-            announce(batch, weight)
+            announce(batch, weight * self._scale())
             losses.append(self.step(batch, weight))
             if step % CHECK == CHECK - 1:
                 self._refuse_infinite(losses, epoch)
@@ -78,11 +88,17 @@ class Stage:
             loss = self._loss(batch) * weight
             self.backward(loss)
             if self.recipe.clip_norm is not None:
-                clip_grad_norm_(self.network.parameters(), self.recipe.clip_norm)
+                clip_grad_norm_(self.network.parameters(), self.recipe.clip_norm * self._scale())
             return loss.detach()
 
+        if self.scaler is not None:
+            return scaled_step(self.optimizer, closure, self.scaler)
         loss: Tensor = self.optimizer.step(closure)  # type: ignore[arg-type, assignment]  # stubs know only floats
         return loss
+
+    def _scale(self) -> float:
+        """How many times larger gradients are than those of the loss."""
+        return 1.0 if self.scaler is None else self.scaler.get_scale()
 
     def _loss(self, batch: Batch) -> Tensor:
         try:
@@ -101,10 +117,12 @@ class Stage:
 
     def state_dict(self) -> dict[str, Any]:
         """The state that a resumed run needs."""
+        scaled = {} if self.scaler is None else {"scaler": self.scaler.state_dict()}
         return {
             "objective": self.objective.state_dict() if hasattr(self.objective, "state_dict") else None,
             "optimizer": self.optimizer.state_dict(),
             "keeper": self.keeper.state_dict(),
+            **scaled,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -113,6 +131,8 @@ class Stage:
             self.objective.load_state_dict(state["objective"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.keeper.load_state_dict(state["keeper"])
+        if self.scaler is not None:
+            self.scaler.load_state_dict(state["scaler"])
 
     def _refuse_infinite(self, losses: list[Tensor], epoch: int) -> Tensor:
         found = torch.stack(losses)
@@ -201,7 +221,7 @@ def train(
     bar = progress(recipe.name, done=done * len(weights), steps=recipe.epochs * len(weights), visible=rank == 0)
     with torch.random.fork_rng(range(torch.cuda.device_count())), reused_memory(), bar as shown:
         for phase in phases(recipe):
-            stage = Stage(phase.recipe, task, network, model, fabric.backward)
+            stage = Stage(phase.recipe, task, network, model, fabric.backward, scaler_of(fabric))
             sampler = part_of(phase.recipe.sampler, rank, processes)
             if saved is not None and phase.first < done <= phase.end:
                 stage.load_state_dict(saved["stages"][rank])
