@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +16,11 @@ import pytest
 
 from assay._core.variants import parse_variant
 from assay.cli.report import Tabulation, report_command
+from assay.cli.study import Where, run_command, tune_command
 from assay.nn.data import Cut, Splits, load
+from assay.nn.names import SECONDARIES
+from assay.report.drawing import _study
+from assay.report.drawing._results import Drawn, Results
 from assay.study import Study, _execute, execute, expand, read_study
 
 ROOT = Path(__file__).parents[1]
@@ -149,17 +156,26 @@ def make(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     how = Tabulation(published=bool(study.published))
     report_of(study, monkeypatch, out=folder / "runs", to=to, html=html, how=how)
     assert all(str(method) in to.read_text() for method in study.methods)
-    # Figures of the first data set: matplotlib takes most of the time.
     report_of(study.model_copy(update={"data": study.data[:1]}), monkeypatch, out=folder / "runs", figures=figures)
     return [file.name for file in figures.iterdir()]
 
 
 def report_of(study: Study, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> None:
-    """`assay study report` of a study that is in no file, with figures that are drawn without being laid out."""
+    """`assay study report` of a study that is in no file."""
     with monkeypatch.context() as patch:
         patch.setattr("assay.cli.report.read_study", lambda file: study)
-        patch.setattr("matplotlib.figure.Figure.get_layout_engine", lambda figure: None)
+        patch.setattr(_study, "DRAWINGS", tuple(partial(with_one_rendered, draw) for draw in _study.DRAWINGS))
         report_command(Path(study.name), **asked)
+
+
+def with_one_rendered(draw: Callable[[Results], Drawn], results: Results) -> Drawn:
+    """All figures; matplotlib, which takes most of the time, renders the first of each name, without a layout."""
+    rendered = set()
+    for name, figure in draw(results):
+        figure.set_layout_engine("none")
+        kind = name.split(f" {results.study.data[0]}")[0]
+        yield name, SimpleNamespace(savefig=lambda *_, **__: None) if kind in rendered else figure
+        rendered.add(kind)
 
 
 def claimed(name: str) -> list[str]:
@@ -176,6 +192,44 @@ def test_a_study_makes_its_tables_and_figures(name: str, tmp_path, monkeypatch, 
     found = make(name, tmp_path, monkeypatch)
     missing = [start for start in claimed(name) if not any(each.startswith(start) for each in found)]
     assert not missing, f"{missing} not among {sorted(found)}"
+
+
+TUNED = """
+extends = "{base}"
+name = "toy"
+data = ["digits", "synthetic"]
+networks = ["mlp,width=16"]
+seeds = [0, 1]
+epochs = 1
+batch_size = 32
+n_train = [60]
+held_out = 40
+[tune]
+kappa = {{ "*s_avuc" = [0.3], "*avuc*" = [1.0] }}
+temperature = [0.01]
+beta = [0.1]
+weight_decay = [1e-4, 1e-2]
+"""
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:no finite temperature")
+def test_karandikar2021_is_tuned_run_and_reported_on_two_data_sets(tmp_path):
+    """By the commands; its fig 1 has every secondary loss, whatever values were chosen for the data and the primary."""
+    file, tuned, runs = tmp_path / "toy.toml", tmp_path / "tuned.toml", tmp_path / "runs"
+    file.write_text(TUNED.format(base=STUDIES["karandikar2021_table2"]))
+    where = Where(out=runs, workers=2, threads=1)
+    assert tune_command(file, to=tuned, where=where, metric="ece_l2_mass") == 0
+    study = read_study(tuned)
+    chosen = {(entry["data"], entry["recipe"]) for entry in study.chosen if "weight_decay" in entry}
+    assert len(chosen) == 2 * 18
+    assert run_command(tuned, where=where) == 0
+    tables, page, figures = tmp_path / "x.tex", tmp_path / "x.html", tmp_path / "figures"
+    report_command(tuned, out=runs, to=tables, html=page, figures=figures, how=Tabulation(published=True))
+    assert tables.read_text().count(r"\begin{tabular}{ll") == 2
+    assert page.stat().st_size > 10**6
+    pooled = (figures / "effects-of-secondary-losses-on-ece_l2_mass.svg").read_text()
+    assert {name for name in SECONDARIES if f"<!-- {name} -->" in pooled} == set(SECONDARIES)
 
 
 def test_what_needs_no_training_is_drawn_by_an_example(tmp_path, monkeypatch):
