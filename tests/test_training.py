@@ -48,7 +48,7 @@ from assay.nn.training import (
     Start,
     Trained,
     _folder,
-    _loop,
+    _stage,
     averaged,
     best,
     discard_unreadable,
@@ -253,14 +253,14 @@ def test_float16_stays_close_to_float32_and_goes_on_with_its_scale(digits, tmp_p
     scaler = scaler_state(tmp_path / "16-mixed")
     assert scaler["_growth_tracker"] == 3 * 5, "steps since the scale last changed"
     shutil.rmtree(tmp_path / "16-mixed")
-    epoch = _loop.Stage.epoch
+    epoch = _stage.Stage.epoch
 
-    def stopping(stage: _loop.Stage, number: int, *rest: object) -> Tensor:
+    def stopping(stage: _stage.Stage, number: int, *rest: object) -> Tensor:
         if number == 2:
             raise KeyboardInterrupt
         return epoch(stage, number, *rest)
 
-    monkeypatch.setattr(_loop.Stage, "epoch", stopping)
+    monkeypatch.setattr(_stage.Stage, "epoch", stopping)
     with pytest.raises(KeyboardInterrupt):
         run("16-mixed")
     monkeypatch.undo()
@@ -418,16 +418,16 @@ def test_a_start_is_the_checkpoint_of_another_recipe(digits: Splits):
 
 def kill_at(step: int, splits: Splits, recipe: Recipe, out: Path) -> None:
     """Train until the given step of the run, and die in it as by a power cut."""
-    plain, taken = _loop.Stage.step, [0]
+    plain, taken = _stage.Stage.step, [0]
 
-    def mortal(self: _loop.Stage, batch: Batch, weight: float) -> Tensor:
+    def mortal(self: _stage.Stage, batch: Batch, weight: float) -> Tensor:
         loss = plain(self, batch, weight)
         taken[0] += 1
         if taken[0] == step:
             os.kill(os.getpid(), signal.SIGKILL)
         return loss
 
-    _loop.Stage.step = mortal  # type: ignore[method-assign]
+    _stage.Stage.step = mortal  # type: ignore[method-assign]
     train(dropping(), splits, recipe, seed=5, out=out, record=FULL)
 
 
