@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -101,16 +100,14 @@ def text_sets(tmp_path_factory) -> Path:
 def toy(study: Study) -> Study:
     """The study with other data, networks and sizes, and few of the values that a recipe has."""
     text = study.data[0] in TEXTS
-    data = study.data if text else ["digits", "synthetic"][: len(study.data)]
+    data = study.data[:1] if text else ["digits"]
     network = "tree_lstm,width=4" if "sst2" in study.data else study.networks[0] if text else "mlp,width=16"
     held_out = 0 if study.held_out == 0 else 20
     values: dict[tuple[str, str | None], list[str]] = {}
     for method in study.methods:
         values.setdefault((method.name, method.setup), []).append(str(method))
     some = [name for each in values.values() for name in each[:2]]
-    stand_in = dict(zip(study.data, data, strict=False))
-    here = [entry for entry in study.chosen if entry.get("data") in stand_in]
-    chosen = study.chosen if text else [{**entry, "data": stand_in[str(entry["data"])]} for entry in here]
+    chosen = [{**entry, "data": data[0]} for entry in study.chosen if entry.get("data", study.data[0]) == study.data[0]]
     at = {"gradient_norms_at": (0, 1), "reliability_at": (0, 1)}
     record = {key: value for key, value in at.items() if getattr(study.record, key)}
     short = {"score": "confidnet", "epochs": 1, "fine_tuning": 1}
@@ -154,18 +151,11 @@ def make(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         execute(study, run, folder / "runs")
     to, html, figures = (folder / name for name in ("tables.md", "page.html", "figures"))
     how = Tabulation(published=bool(study.published))
-    report_of(study, monkeypatch, out=folder / "runs", to=to, html=html, how=how)
+    monkeypatch.setattr("assay.cli.report.read_study", lambda file: study)
+    monkeypatch.setattr(_study, "DRAWINGS", tuple(partial(with_one_rendered, draw) for draw in _study.DRAWINGS))
+    report_command(STUDIES[name], out=folder / "runs", to=to, html=html, figures=figures, how=how)
     assert all(str(method) in to.read_text() for method in study.methods)
-    report_of(study.model_copy(update={"data": study.data[:1]}), monkeypatch, out=folder / "runs", figures=figures)
     return [file.name for file in figures.iterdir()]
-
-
-def report_of(study: Study, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> None:
-    """`assay study report` of a study that is in no file."""
-    with monkeypatch.context() as patch:
-        patch.setattr("assay.cli.report.read_study", lambda file: study)
-        patch.setattr(_study, "DRAWINGS", tuple(partial(with_one_rendered, draw) for draw in _study.DRAWINGS))
-        report_command(Path(study.name), **asked)
 
 
 def with_one_rendered(draw: Callable[[Results], Drawn], results: Results) -> Drawn:

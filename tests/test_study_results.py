@@ -185,7 +185,7 @@ def test_a_published_figure_is_found_by_what_our_names_stand_for():
         if (f.table, f.data, f.network, f.method, f.metric) == ("2", "cifar10", "preact_resnet110", "crl", "aurc")
     ]  # fmt: skip
     assert figure == same
-    assert beside(stands_for={})(POINT, "crl@singh2021", "none", "aurc") is None
+    assert beside(stands_for={})(POINT, "crl@singh2021", "none", "max_probability", "aurc") is None
     assert beside()(POINT | {"split": "fog_1"}, "crl@singh2021", "none", "max_probability", "aurc") is None
 
 
