@@ -26,7 +26,7 @@ from assay.nn.objectives import Batch, Task, of_loss
 from assay.nn.optim import SAM
 from assay.nn.training import NOTHING, Hardware, Recipe, train
 from assay.nn.training._hardware import reused_memory
-from assay.nn.training._loop import Stage
+from assay.nn.training._stage import Stage
 
 BATCH, STEPS, CLASSES = 128, 6, 100
 FACTS = Facts(tuple(map(str, range(CLASSES))), (0.491, 0.482, 0.447), (0.247, 0.243, 0.262))

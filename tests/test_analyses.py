@@ -94,12 +94,14 @@ def test_where_no_seed_has_a_value_there_is_none():
     assert line.mean[1] == 0.8
 
 
-def test_epochs_are_drawn_with_their_spread(ax):
-    [line] = analyses.per_epoch({"sam": [[{"epoch": 0, "ece": 0.2}], [{"epoch": 0, "ece": 0.4}]]}, "ece")
+def test_epochs_are_drawn_with_the_range_over_seeds(ax):
+    """As wang2021's fig 4: the light color ends at the least and at the greatest of the runs."""
+    seeds = [[{"epoch": 0, "ece": value}] for value in (0.2, 0.25, 0.45)]
+    [line] = analyses.per_epoch({"sam": seeds}, "ece")
     figures.epochs([line], ax, metric="optimal_ece")
     assert_allclose(label(ax, "sam").get_ydata(), [0.3])
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
-    assert (band.min(), band.max()) == (pytest.approx(0.3 - line.spread[0]), pytest.approx(0.3 + line.spread[0]))
+    assert (band.min(), band.max()) == (0.2, 0.45)
     assert ax.get_ylabel() == "ECE at the best temperature"
 
 
@@ -288,7 +290,7 @@ def test_rows_that_differ_in_what_was_not_told_are_refused():
 def test_a_row_without_a_number_there_is_left_out():
     rows = table({"value": 0.1, "n_train": None}, {"value": 0.2, "n_train": 50}, {"value": 0.3, "n_train": 100})
     [line] = analyses.lines(rows, over="n_train", by=["method"])
-    assert line == Line("cross_entropy", (50.0, 100.0), (0.2, 0.3), (0.0, 0.0))
+    assert line == Line("cross_entropy", (50.0, 100.0), (0.2, 0.3), (0.0, 0.0), ((0.2, 0.2), (0.3, 0.3)))
 
 
 @pytest.mark.parametrize(("metric", "best"), [("ece", (3.0, 1.0)), ("auroc", (5.0, 5.0))])
@@ -299,7 +301,7 @@ def test_the_best_coefficient_is_that_of_the_best_mean(metric, best, ax):
         {"method": "focal@wang2021,gamma=5.0", "value": 0.06, "metric": metric},
     )
     [line] = analyses.best_coefficients(pa.concat_tables([small, large], promote_options="default"), "gamma")
-    assert line == Line("focal@wang2021", (50.0, 200.0), best, (0.0, 0.0))
+    assert (line.name, line.x, line.mean) == ("focal@wang2021", (50.0, 200.0), best)
     figures.sweep([line], ax, varied="n_train", metric="best gamma")
     assert tuple(label(ax, "focal@wang2021")[0].get_ydata()) == best
 

@@ -47,7 +47,7 @@ from assay.nn.data._parquet import numbers
 from assay.nn.data._samples import chosen
 from assay.nn.data._sst import parse
 from assay.nn.data._words import numbered, vocabulary
-from assay.nn.data.corruptions import CORRUPTIONS, SEVERITIES, corrupted
+from assay.nn.data.corruptions import CORRUPTIONS, SEVERITIES, corrupted, shifts
 from assay.nn.data.corruptions._digital import _displacements
 
 REAL = pytest.mark.skipif("ASSAY_DATA" not in os.environ, reason="ASSAY_DATA names no folder of data sets")
@@ -550,8 +550,37 @@ def test_imagenet_and_its_second_version_are_read_from_folders(tmp_path):
         )
     splits = load("imagenet", folder=tmp_path)
     assert splits.train.facts.classes == tuple(names)
-    assert list(splits.shifts) == ["imagenet_v2/top-images"]
+    assert list(splits.shifts) == [*shifts(splits.test), "imagenet_v2/top-images"]
     assert splits.shifts["imagenet_v2/top-images"]().y.tolist() == [2, 10]
+
+
+def test_imagenet_c_is_read_as_it_is_also_from_the_folders_of_groups(tmp_path):
+    """Its images were cropped when they were made: nothing of their edges is cut off."""
+    framed = torch.zeros(3, 224, 224, dtype=torch.uint8)
+    framed[:, 8:-8, 8:-8] = 200
+    for split in ("imagenet/train", "imagenet/val", "ImageNet-C/fog/2", "ImageNet-C/blur/glass_blur/5"):
+        for name in ("n01", "n02"):
+            (tmp_path / split / name).mkdir(parents=True)
+            (tmp_path / split / name / "a.png").write_bytes(encoded(framed))
+    splits = load("imagenet", folder=tmp_path)
+    assert [name for name in splits.shifts if "/" in name] == ["imagenet_c/glass_blur_5", "imagenet_c/fog_2"]
+    shifted = splits.shifts["imagenet_c/fog_2"]()
+    assert shifted.y.tolist() == [0, 1]
+    assert shifted.x.read(0, None).equal(framed)
+    assert (splits.test.x.read(0, None) > 0).all(), "of the validation images the middle is taken"
+
+
+def test_images_on_demand_are_corrupted_when_they_are_read_whatever_the_order(folder_of_images):
+    splits = load("image_folder", folder=folder_of_images)
+    corrupted_test = splits.shifts["gaussian_noise_5"]()
+    images = corrupted_test.x
+    first, last = images.read(0, None), images.read(3, None)
+    again = corrupted_test[torch.tensor([3, 0])].x
+    assert again.read(1, None).equal(first)
+    assert again.read(0, None).equal(last)
+    noise = last.float() - splits.test.x.read(3, None).float()
+    assert not noise.equal(first.float() - splits.test.x.read(0, None).float()), "each image has its own noise"
+    assert noise[1].std() / 255 == pytest.approx(0.38, rel=0.2), "as in ImageNet-C, less what is cut off"
 
 
 # --- errors and the hub ---------------------------------------------------------------------------------------------
@@ -781,6 +810,24 @@ def test_noise_has_the_published_size():
     impulse = corrupted(gray, CORRUPTIONS["impulse_noise"], 5, seeded())
     assert float((impulse != 128).float().mean()) == pytest.approx(0.07, rel=0.05)
     assert set(impulse.unique().tolist()) == {0, 128, 255}
+
+
+def test_large_images_have_the_constants_of_imagenet_c():
+    gray = torch.full((1, 3, 224, 224), 128, dtype=torch.uint8)
+    noise = corrupted(gray, CORRUPTIONS["gaussian_noise"], 1, seeded()).float().sub(128).std() / 255
+    assert noise == pytest.approx(0.08, rel=0.02)
+    assert corrupted(gray, CORRUPTIONS["brightness"], 5, seeded()).unique().tolist() == [255]
+    disk = CORRUPTIONS["defocus_blur"](point(224), 5, seeded())
+    assert (disk > disk.max() / 2).sum() == pytest.approx(np.pi * 10**2, rel=0.05), "a radius of ten pixels"
+    trail = CORRUPTIONS["motion_blur"](point(224), 1, seeded())
+    assert 8 <= (trail > 0).sum() <= 2 * 10 + 1
+
+
+def point(side: int) -> torch.Tensor:
+    """A white pixel in the middle."""
+    image = torch.zeros(1, 1, side, side, dtype=torch.float64)
+    image[:, :, side // 2, side // 2] = 1
+    return image
 
 
 def test_contrast_and_brightness_are_what_their_formulas_say():

@@ -15,7 +15,7 @@ from torch.optim import SGD
 from assay._core.arrays import InputError
 from assay.metrics import Tables
 from assay.nn import losses
-from assay.nn.data import Splits, load
+from assay.nn.data import Cut, Splits, load
 from assay.nn.losses import cross_entropy, focal, mmce_weighted, sb_ece_lb
 from assay.nn.names import LISTS
 from assay.nn.networks import mlp, resnet8
@@ -27,6 +27,8 @@ from assay.nn.training._configuration import described
 from assay.nn.training._recipe import phases
 
 ONE_ANSWER = ("mixup", "mixup_as_coded", "cs_kd", "crl")
+SUMMED = {"entropy_singh2021_as_coded": "entropy", "label_smoothing_singh2021_as_coded": "label_smoothing"}
+LEARNING = [name for name in RECIPES if name not in SUMMED]
 IMAGE_SETUPS = [name for name in SETUPS if name != "mukhoti2020_sst"]
 
 
@@ -35,7 +37,7 @@ def digits() -> Splits:
     return load("digits")
 
 
-@pytest.mark.parametrize("name", [*RECIPES, *(f"cross_entropy@{setup}" for setup in IMAGE_SETUPS)])
+@pytest.mark.parametrize("name", [*LEARNING, *(f"cross_entropy@{setup}" for setup in IMAGE_SETUPS)])
 def test_every_recipe_learns_digits_in_two_epochs(digits: Splits, name: str):
     """To three times chance at least, most to nine; the second epoch is at a tenth of the rate or less."""
     short = replace(recipe(name), epochs=2, batch_size=16)
@@ -44,10 +46,25 @@ def test_every_recipe_learns_digits_in_two_epochs(digits: Splits, name: str):
     assert all(row["loss"] == row["loss"] for row in trained.history.epochs)
 
 
+@pytest.mark.parametrize(("summed", "mean"), SUMMED.items())
+def test_a_sum_over_the_batch_is_the_mean_at_another_rate_and_decay(summed: str, mean: str):
+    """Of batches of 16: a sixteenth of the rate, sixteen times the decay. At the rate of the mean it does not learn."""
+    some = load("digits", cut=Cut(n_train=160))
+    rates = {"learning_rate": 0.1 / 16, "weight_decay": 16 * 5e-4}
+    found = [
+        train(initialized(mlp, some.train, seed=0), some, replace(chosen, epochs=2, batch_size=16)).test.values
+        for chosen in (recipe(summed, rates), recipe(mean), recipe(summed))
+    ]
+    assert found[0] == pytest.approx(found[1], abs=1e-3)
+    assert (found[2].argmax(1) == some.test.y.numpy()).mean() < 0.3
+    with pytest.raises(InputError, match="summed over its nodes already"):
+        recipe(f"{summed}@mukhoti2020_sst")
+
+
 @pytest.mark.parametrize("setup", SETUPS)
 def test_every_method_stands_in_every_setup_and_is_told_from_the_others(setup: str):
     """Descriptions, which tell one run's configuration from another's, are plain data and all differ."""
-    methods = [name for name in METHODS if setup != "mukhoti2020_sst" or name not in ONE_ANSWER]
+    methods = [name for name in METHODS if setup != "mukhoti2020_sst" or name not in (*ONE_ANSWER, *SUMMED)]
     found = {name: json.dumps(described(replace(recipe(f"{name}@{setup}"), name=""))) for name in methods}
     assert len(set(found.values())) == len(found)
 

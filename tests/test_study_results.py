@@ -97,11 +97,12 @@ def test_the_error_within_conditions_ignores_what_conditions_differ_by():
     assert within_sem(values) == pytest.approx(np.sqrt((residual**2).sum() / 12 / 5))
 
 
-def rows(values: dict[tuple[str, str, str], list[float]]) -> pa.Table:
+def rows(values: dict[tuple[str, str, str], list[float]], score: str = "max_probability") -> pa.Table:
     records = [
         {
-            "data": "d", "network": "n", "seed": seed, "split": "test", "held_out": 10, "score": "max_probability",
+            "data": "d", "network": "n", "seed": seed, "split": "test", "held_out": 10,
             **method_columns(parse_variant(method)), **variant_columns("calibrator", parse_variant(calibrator)),
+            **variant_columns("score", parse_variant(score)),
             "metric": metric, "value": value,
         }
         for (method, calibrator, metric), found in values.items()
@@ -174,18 +175,18 @@ def beside(**changes: object):
     return published_beside(Study(**{**study, **changes}))
 
 
-POINT = {"data": "cifar10", "network": "resnet8", "split": "test", "score": "max_probability"}
+POINT = {"data": "cifar10", "network": "resnet8", "split": "test"}
 
 
 def test_a_published_figure_is_found_by_what_our_names_stand_for():
-    figure = beside()(POINT, "crl@singh2021", "none", "aurc")
+    figure = beside()(POINT, "crl@singh2021", "none", "max_probability", "aurc")
     [same] = [
         f for f in published.load("zhu2022")
         if (f.table, f.data, f.network, f.method, f.metric) == ("2", "cifar10", "preact_resnet110", "crl", "aurc")
     ]  # fmt: skip
     assert figure == same
-    assert beside(stands_for={})(POINT, "crl@singh2021", "none", "aurc") is None
-    assert beside()(POINT | {"split": "fog_1"}, "crl@singh2021", "none", "aurc") is None
+    assert beside(stands_for={})(POINT, "crl@singh2021", "none", "max_probability", "aurc") is None
+    assert beside()(POINT | {"split": "fog_1"}, "crl@singh2021", "none", "max_probability", "aurc") is None
 
 
 def test_of_several_settings_the_published_one_is_that_of_the_run():
@@ -193,10 +194,10 @@ def test_of_several_settings_the_published_one_is_that_of_the_run():
     recipes = ["l1@wang2021", l1, "focal@wang2021"]
     names = {"stands_for": {"resnet8": "resnet32"}, "calibrators": ["histogram"], "recipes": recipes}
     find = beside(published=["wang2021/2"], **names)
-    assert find(POINT, "l1@wang2021,alpha=0.05", "histogram", "ece").method == "l1(alpha=0.05)"
-    assert find(POINT, "l1@wang2021", "histogram", "ece") is None  # ours is weaker
-    assert find(POINT, "l1@wang2021,alpha=0.5", "histogram", "ece") is None
-    assert find(POINT, "focal@wang2021", "histogram", "ece").method == "focal"
+    assert find(POINT, "l1@wang2021,alpha=0.05", "histogram", "max_probability", "ece").method == "l1(alpha=0.05)"
+    assert find(POINT, "l1@wang2021", "histogram", "max_probability", "ece") is None  # ours is weaker
+    assert find(POINT, "l1@wang2021,alpha=0.5", "histogram", "max_probability", "ece") is None
+    assert find(POINT, "focal@wang2021", "histogram", "max_probability", "ece").method == "focal"
 
 
 def test_every_published_figure_belongs_beside_a_number_of_some_study():
@@ -213,15 +214,15 @@ def test_every_published_figure_belongs_beside_a_number_of_some_study():
             ["test", "cifar10_c", *study.shifts],
         )
         for data, network, score, split in product(*axes) if study.published else ():
-            point = {"data": data, "network": network, "score": str(score), "split": split}
-            names = product(study.methods, study.corrections, study.metrics)
-            found |= {find(point, str(method), str(calibrator), metric) for method, calibrator, metric in names}
+            point = {"data": data, "network": network, "split": split}
+            names = product(map(str, study.methods), map(str, study.corrections), [str(score)], study.metrics)
+            found |= {find(point, *each) for each in names}
     there = {where_it_stands(figure) for figure in found if figure is not None}
     assert {where_it_stands(figure) for figure in published.load()} == there
 
 
 def test_a_table_shows_the_papers_figure_and_the_difference():
-    figure = beside()(POINT, "crl@singh2021", "none", "ece")
+    figure = beside()(POINT, "crl@singh2021", "none", "max_probability", "ece")
     [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece"], beside=lambda *names: figure)
     ours, paper = table.lines[1].cells["ece"].summary.mean, figure.mean
     assert table.lines[1].cells["ece"].difference == pytest.approx(ours - paper)
@@ -320,6 +321,30 @@ def test_the_verdict_is_by_the_test_of_the_table():
     for test, word in ((welch, "not clearly ahead"), (paired, "clearly ahead")):
         [table] = tabulate(rows(cells), baseline="a", metrics=["ece"], test=test)
         assert best(table, table.lines, "ece").lead == word
+
+
+def test_scores_are_in_one_table_with_tests_between_them():
+    """As in singh2021's table 4: ConfidNet is compared with the maximum probability of the same network."""
+    usual = {("base", "none", "auroc"): [0.80, 0.81, 0.82], ("base", "temperature", "auroc"): [0.79, 0.80, 0.82]}
+    learned = {("base", "none", "auroc"): [0.90, 0.91, 0.92], ("other", "none", "auroc"): [0.93, 0.95, 0.94]}
+    [table] = tabulate(
+        pa.concat_tables([rows(usual), rows(learned, "confidnet,epochs=9")], promote_options="default"),
+        baseline="base",
+        metrics=["auroc"],
+    )
+    assert [(line.method, line.confidence) for line in table.lines] == [
+        ("base", "none"),
+        ("base", "temperature"),
+        ("base", "by confidnet,epochs=9"),
+        ("other", "by confidnet,epochs=9"),
+    ]
+    base, _, by_score, other = (line.cells["auroc"] for line in table.lines)
+    first, second, third = usual["base", "none", "auroc"], *learned.values()
+    assert by_score.p_value == pytest.approx(stats.ttest_ind(second, first, equal_var=False).pvalue)
+    assert other.p_value == pytest.approx(stats.ttest_ind(third, second, equal_var=False).pvalue)
+    assert (base.best, other.best) == (False, True)
+    assert "| method | calibrator or score | auroc" in markdown(table)
+    assert "base,none,max_probability,auroc" in as_csv([table])
 
 
 def test_what_a_cell_is_compared_with():

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import SGD, Optimizer
 
 from assay import evaluate, files
@@ -33,7 +35,7 @@ from assay.nn.data import Cut, Facts, Splits, crop_and_flip, load, noise_images,
 from assay.nn.losses import cross_entropy, focal
 from assay.nn.networks import NETWORKS, mlp, resnet8
 from assay.nn.objectives import Batch, every_node, of_loss
-from assay.nn.optim import SAM, cyclical, multistep, recompute_batch_norm
+from assay.nn.optim import SAM, cyclical, multistep, recompute_batch_norm, scaled_step
 from assay.nn.recipes import recipe
 from assay.nn.training import (
     FIGURES,
@@ -44,8 +46,9 @@ from assay.nn.training import (
     Recipe,
     Record,
     Start,
+    Trained,
     _folder,
-    _loop,
+    _stage,
     averaged,
     best,
     discard_unreadable,
@@ -211,24 +214,82 @@ def test_the_rate_is_set_at_every_step(digits: Splits):
     assert made[-1].rates == pytest.approx([0.1, 0.08, 0.06, 0.04] * 2)
 
 
-def test_the_gradient_is_clipped(digits: Splits):
+@pytest.mark.parametrize("precision", ["32-true", "16-mixed"])
+def test_the_gradient_is_clipped(digits: Splits, precision: str):
     """A step of SGD without momentum is as long as the rate times the clipped norm, whatever the gradient."""
     one = replace(PLAIN, optimizer=lambda m: SGD(m.parameters(), lr=1.0), epochs=1, batch_size=200, clip_norm=1e-3)
     network = mlp(10, inputs=64)
     before = nn.utils.parameters_to_vector(network.parameters()).detach().clone()
-    train(network, digits, one, record=NOTHING)
+    train(network, digits, one, record=NOTHING, hardware=Hardware("cpu", precision))
     moved = nn.utils.parameters_to_vector(network.parameters()).detach() - before
     assert moved.norm().item() == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_each_precision_trains_and_its_weights_load(digits: Splits, tmp_path: Path):
-    for precision, dtype in (("bf16-mixed", torch.float32), ("64-true", torch.float64)):
+    half = ("bf16-mixed", torch.float32), ("16-mixed", torch.float32)
+    for precision, dtype in (*half, ("64-true", torch.float64)):
         run = tmp_path / precision
         trained = train(dropping(), digits, PLAIN, out=run, hardware=Hardware("cpu", precision))
         assert next(trained.network.parameters()).dtype == dtype
         loaded = dropping()
         load_weights(loaded, run)
         assert np.array_equal(predict(loaded, digits.test).values, trained.test.values)
+
+
+@pytest.mark.parametrize("optimizer", [sgd, sam])
+def test_float16_stays_close_to_float32_and_goes_on_with_its_scale(digits, tmp_path, monkeypatch, optimizer):
+    record = replace(NOTHING, gradient_norms_at=(1,))
+
+    def run(precision: str) -> Trained:
+        out, hardware = tmp_path / precision, Hardware("cpu", precision)
+        return train(dropping(), digits, replace(PLAIN, optimizer=optimizer), out=out, record=record, hardware=hardware)
+
+    whole, half = run("32-true"), run("16-mixed")
+    assert [row["loss"] for row in half.history.epochs] == pytest.approx(
+        [row["loss"] for row in whole.history.epochs], rel=0.02
+    )
+    norms = [trained.history.gradient_norms[1].mean().item() for trained in (half, whole)]
+    assert norms[0] == pytest.approx(norms[1], rel=0.05), "those of the loss, not of the scaled one"
+    scaler = scaler_state(tmp_path / "16-mixed")
+    assert scaler["_growth_tracker"] == 3 * 5, "steps since the scale last changed"
+    shutil.rmtree(tmp_path / "16-mixed")
+    epoch = _stage.Stage.epoch
+
+    def stopping(stage: _stage.Stage, number: int, *rest: object) -> Tensor:
+        if number == 2:
+            raise KeyboardInterrupt
+        return epoch(stage, number, *rest)
+
+    monkeypatch.setattr(_stage.Stage, "epoch", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run("16-mixed")
+    monkeypatch.undo()
+    resumed = run("16-mixed")
+    assert resumed.resumed_at == 2
+    assert torch.equal(weights(resumed.network), weights(half.network))
+    assert scaler_state(tmp_path / "16-mixed") == scaler
+
+
+def scaler_state(run: Path) -> dict[str, object]:
+    return torch.load(run / "checkpoint.pt", weights_only=True)["stages"][0]["scaler"]
+
+
+@pytest.mark.parametrize("optimizer", [sgd, sam])
+def test_a_step_that_overflows_in_float16_is_left_out_and_the_scale_falls(optimizer: Callable):
+    network, scaler = nn.Linear(2, 2), GradScaler("cpu")
+    before, stepped = weights(network), optimizer(network)
+
+    def closure(size: float) -> Tensor:
+        stepped.zero_grad()
+        loss = size * network(torch.ones(1, 2)).sum()
+        scaler.scale(loss).backward()
+        return loss.detach()
+
+    scaled_step(stepped, partial(closure, 1e38), scaler)
+    assert torch.equal(weights(network), before)
+    assert scaler.get_scale() == 2**15
+    scaled_step(stepped, partial(closure, 1.0), scaler)
+    assert weights(network) - before == pytest.approx(-0.05 * torch.ones(6).double(), rel=1e-3)
 
 
 def test_a_nan_loss_stops_the_run_and_leaves_the_last_good_epoch(digits: Splits, tmp_path: Path):
@@ -357,16 +418,16 @@ def test_a_start_is_the_checkpoint_of_another_recipe(digits: Splits):
 
 def kill_at(step: int, splits: Splits, recipe: Recipe, out: Path) -> None:
     """Train until the given step of the run, and die in it as by a power cut."""
-    plain, taken = _loop.Stage.step, [0]
+    plain, taken = _stage.Stage.step, [0]
 
-    def mortal(self: _loop.Stage, batch: Batch, weight: float) -> Tensor:
+    def mortal(self: _stage.Stage, batch: Batch, weight: float) -> Tensor:
         loss = plain(self, batch, weight)
         taken[0] += 1
         if taken[0] == step:
             os.kill(os.getpid(), signal.SIGKILL)
         return loss
 
-    _loop.Stage.step = mortal  # type: ignore[method-assign]
+    _stage.Stage.step = mortal  # type: ignore[method-assign]
     train(dropping(), splits, recipe, seed=5, out=out, record=FULL)
 
 

@@ -265,7 +265,7 @@ def width_bins(confidence: Floats, correct: Mask, upper: Floats) -> Floats:
     return np.stack([np.bincount(index, weight, len(upper)) for weight in (None, confidence, correct)])
 
 
-def last_of_runs(values: Floats) -> Labels:
+def last_of_runs(values: Array) -> Labels:
     """Where each run of equal neighbors ends."""
     return np.flatnonzero(np.append(values[1:] != values[:-1], True))
 
@@ -337,7 +337,7 @@ def residuals(score: Floats, kept: Floats, wrong: Floats, cells: int) -> Floats:
     size = np.diff(kept)
     hits = np.maximum(size - np.diff(wrong), 0)
     cell = np.clip((score * cells).astype(np.int64), 0, cells - 1)
-    return np.bincount(cell, score * size - hits, minlength=cells)
+    return np.bincount(cell, score * size - hits, minlength=cells).astype(np.float64, copy=False)
 
 
 def laplacian(score: Floats, kept: Floats, wrong: Floats, width: float) -> float:

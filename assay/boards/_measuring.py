@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import nan
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Measured:
 
     n: int
     cells: dict[str, Measurement]  # by metric
-    answerable: float  # share to be accepted with at most 5 % errors, guaranteed; nan if questions are repeated
+    answerable: float  # share to be accepted with at most 5 % errors, guaranteed
     corrected: Corrected | None  # none if there are too few rows
     categories: dict[str, dict[str, float]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Precision = Literal["32-true", "bf16-mixed", "64-true"]
+Precision = Literal["32-true", "bf16-mixed", "16-mixed", "64-true"]
 """Precisions of weights and arithmetic in training."""
 LISTS = ("gammas", "starts", "cuts")
 """Hyper-parameters of recipes whose value is a list."""
@@ -39,6 +39,8 @@ ABOUT: dict[str, str] = {
     "flsd532": "focal loss with gamma 5, 3 or 2 by the probability of the true class",
     "inverse_focal": "inverse focal loss: sure samples count more",
     "entropy": "cross-entropy less the entropy of the answer",
+    "entropy_singh2021_as_coded": "the same summed over the batch, as in the listing of singh2021",
+    "label_smoothing_singh2021_as_coded": "label smoothing summed over the batch, as in the listing of singh2021",
     "l1": "cross-entropy and the L1 norm of the logits",
     "brier": "the Brier loss: squared error of the probabilities",
     "mse": "the Brier loss divided by the number of classes",

@@ -208,6 +208,7 @@ class Line:
     x: tuple[float, ...]
     mean: tuple[float, ...]
     spread: tuple[float, ...]  # standard deviation over seeds, 0 of one; or the error that an analysis names
+    ends: tuple[tuple[float, float], ...] = ()  # least and greatest of the seeds; empty if it has no seeds
 
 
 @dataclass(frozen=True)
@@ -250,4 +251,6 @@ def line(name: str, values: Mapping[float, Sequence[float]]) -> Line:
     """A curve through the means over seeds at each x; undefined seeds do not count, nan if all are undefined."""
     defined = {x: tuple(v for v in values[x] if not isnan(v)) for x in sorted(values)}
     found = [mean_and_spread(seeds) if seeds else (nan, nan) for seeds in defined.values()]
-    return Line(name, tuple(defined), *zip(*found, strict=True))
+    mean, spread = zip(*found, strict=True)
+    ends = tuple((min(seeds, default=nan), max(seeds, default=nan)) for seeds in defined.values())
+    return Line(name, tuple(defined), mean, spread, ends)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from assay._core import text
 from assay.report.quantities import heading, quantity
-from assay.study import StudyCell, StudyLine, StudyTable, mean_ranks, paired, welch
+from assay.study import USUAL_SCORE, StudyCell, StudyLine, StudyTable, mean_ranks, paired, welch
 
 MARKS = {"better": "▲", "worse": "▼", "": ""}
 Bold = Literal["best", "worse"]
@@ -94,33 +94,33 @@ def _texts(table: StudyTable, line: StudyLine, bold: Bold) -> list[CellText]:
     ]
 
 
-GridRow = tuple[str, str, list[Text]]  # method, calibrator, cells
+GridRow = tuple[str, str, list[Text]]  # method, calibrator or score, cells
 
 
 def grids(table: StudyTable, bold: Bold = "best", *, width: int = 80) -> list[Grid]:
     """Tables for the terminal, each with as many metrics as its width allows; `legend` explains the marks."""
     heads = [heading(metric).replace(" ", "\n", 1) for metric in table.metrics]
-    rows = [(line.method, line.calibrator, list(map(_in_lines, _texts(table, line, bold)))) for line in table.lines]
-    return _abreast(table_title(table), heads, rows, width)
+    rows = [(line.method, line.confidence, list(map(_in_lines, _texts(table, line, bold)))) for line in table.lines]
+    return _abreast(table_title(table), heads, rows, width, table.confidences)
 
 
-def _abreast(title: str, heads: list[str], rows: list[GridRow], width: int) -> list[Grid]:
-    """Columns side by side, in as many grids as it takes; in each the method above its calibrators."""
-    names = [len(method) for method, _, _ in rows] + [len(calibrator) + 2 for _, calibrator, _ in rows]
+def _abreast(title: str, heads: list[str], rows: list[GridRow], width: int, second: str) -> list[Grid]:
+    """Columns side by side, in as many grids as it takes; in each the method above its calibrators and scores."""
+    names = [len(method) for method, _, _ in rows] + [len(confidence) + 2 for _, confidence, _ in rows]
     name = min(max(NAME, *names), LONGEST)
     widths = [
         GAP + max(len(part) for text in [head, *(cells[j].plain for *_, cells in rows)] for part in text.split("\n"))
         for j, head in enumerate(heads)
     ]
     return [
-        _grid(_empty(title, name, [heads[j] for j in columns]), rows, columns)
+        _grid(_empty(title, name, second, [heads[j] for j in columns]), rows, columns)
         for columns in _packed(widths, width - name - EDGES)
     ]
 
 
-def _empty(title: str, name: int, heads: list[str]) -> Grid:
+def _empty(title: str, name: int, second: str, heads: list[str]) -> Grid:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    grid.add_column("method\n  calibrator", overflow="fold", min_width=name, max_width=name)
+    grid.add_column(f"method\n  {second}", overflow="fold", min_width=name, max_width=name)
     for head in heads:
         grid.add_column(head, justify="right", no_wrap=True)
     return grid
@@ -128,11 +128,11 @@ def _empty(title: str, name: int, heads: list[str]) -> Grid:
 
 def _grid(grid: Grid, rows: list[GridRow], columns: list[int]) -> Grid:
     last = ""
-    for method, calibrator, cells in rows:
+    for method, confidence, cells in rows:
         if method != last:
             grid.add_section()
             grid.add_row(Text(method, "bold"))
-        grid.add_row(f"  {calibrator}", *(cells[j] for j in columns))
+        grid.add_row(f"  {confidence}", *(cells[j] for j in columns))
         last = method
     return grid
 
@@ -171,15 +171,15 @@ def rank_grids(tables: list[StudyTable], *, width: int = 80) -> list[Grid]:
     places = mean_ranks(tables)
     metrics = [metric for metric in tables[0].metrics if all(metric in ranks for ranks in places.values())]
     rows = [(*pair, [Text(f"{place[metric]:.1f}") for metric in metrics]) for pair, place in places.items()]
-    return _abreast(f"mean rank in {len(tables)} tables, 1 the best", metrics, rows, width)
+    return _abreast(f"mean rank in {len(tables)} tables, 1 the best", metrics, rows, width, tables[0].confidences)
 
 
 def markdown(table: StudyTable, bold: Bold = "best") -> str:
     """A Markdown table with its title and legend."""
-    head = ["method", "calibrator", *map(heading, table.metrics)]
+    head = ["method", table.confidences, *map(heading, table.metrics)]
     lines = [f"**{table_title(table)}**", "", _piped(head), _piped(["---", "---", *("---:" for _ in table.metrics)])]
     for line in table.lines:
-        lines.append(_piped([line.method, line.calibrator, *map(_markdown_cell, _texts(table, line, bold))]))
+        lines.append(_piped([line.method, line.confidence, *map(_markdown_cell, _texts(table, line, bold))]))
     return "\n".join([*lines, "", legend(table, bold)]) + "\n"
 
 
@@ -194,10 +194,10 @@ def _piped(cells: list[str]) -> str:
 
 def latex(table: StudyTable, bold: Bold = "best") -> str:
     """A booktabs table under a comment with its title and legend; needs the packages booktabs and amssymb."""
-    head = ["method", "calibrator", *map(heading, table.metrics)]
+    head = ["method", table.confidences, *map(heading, table.metrics)]
     rows = [list(map(text.latex, head))]
     for line in table.lines:
-        names = map(text.latex, (line.method, line.calibrator))
+        names = map(text.latex, (line.method, line.confidence))
         rows.append([*names, *map(_latex_cell, _texts(table, line, bold))])
     first, *body = [" & ".join(row) + r" \\" for row in rows]
     return (
@@ -222,7 +222,8 @@ def as_csv(tables: list[StudyTable]) -> str:
     axes = list(tables[0].point) if tables else []
     ours = ["mean", "sd", "sem", "n", "p_value", "against_baseline"]
     papers = ["published", "published_sd", "difference", "paper", "table"]
-    writer.writerow([*axes, "method", "calibrator", "metric", *ours, *papers])
+    scored = any(line.score != USUAL_SCORE for table in tables for line in table.lines)
+    writer.writerow([*axes, "method", "calibrator", *(["score"] * scored), "metric", *ours, *papers])
 
     def write(cells: list[object]) -> None:
         writer.writerow([text.csv_cell(cell) if isinstance(cell, str) else cell for cell in cells])
@@ -230,7 +231,7 @@ def as_csv(tables: list[StudyTable]) -> str:
     for table in tables:
         for line in table.lines:
             for metric, cell in line.cells.items():
-                names = [*table.point.values(), line.method, line.calibrator, metric]
+                names = [*table.point.values(), line.method, line.calibrator, *([line.score] * scored), metric]
                 write([*names, *_csv_numbers(cell)])
     return out.getvalue()
 

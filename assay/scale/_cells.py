@@ -84,7 +84,7 @@ class Cells:
     def claims(self) -> Floats:
         """The sum of confidence in each cell."""
         size, _, value = self.table.T
-        return np.where(self.mixed, value, value * size)
+        return np.asarray(np.where(self.mixed, value, value * size))
 
     @property
     def width(self) -> Bins:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -54,7 +55,7 @@ def tally_on_ray(source: str | Path, columns: Columns = STANDARD, address: str |
     if other is not None:
         raise InputError(f"{other}: Ray reads Parquet files only")
     if not ray.is_initialized():
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     return tally(ray.data.read_parquet(files), columns)

@@ -35,4 +35,4 @@ def _steps(first: int, octaves: int, shift: int) -> Floats:
     """The odds at which the cells of a band begin."""
     steps = 1 << (52 - shift)
     octave, step = np.divmod(np.arange(octaves * steps), steps)
-    return np.ldexp(1 + step / steps, first + octave)
+    return np.asarray(np.ldexp(1 + step / steps, first + octave))

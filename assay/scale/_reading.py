@@ -12,7 +12,7 @@ import numpy as np
 
 from assay._core.arrays import InputError
 from assay.files import Columns, Needed, assemble, read_pairs, read_tables
-from assay.files import LazyTable as Table
+from assay.files._formats import LazyTable as Table
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
 from assay.scale._parts import ROWS, Part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 from warnings import catch_warnings
 
@@ -37,6 +38,7 @@ ON_TEST: dict[str, Callable[..., Map]] = {"temperature_optimal_on_test": optimal
 """Fitted on the predictions they are judged on, as papers do to show what is possible."""
 
 
+@cache  # a grid of temperatures takes up to a second
 def check_correction(calibrator: Variant) -> None:
     """Refuse an unknown calibrator, or values that it does not have."""
     if calibrator != Variant(UNCHANGED):

@@ -9,14 +9,14 @@ from typing import Any
 from assay import published
 from assay._core.variants import Variant, parse_variant
 from assay.published import Figure
-from assay.study._study import USUAL_SCORE, Study
+from assay.study._study import Study
 
-Beside = Callable[[Mapping[str, Any], str, str, str], Figure | None]
-"""(the point on the other axes, method, calibrator, metric) -> the published figure, if there is one."""
+Beside = Callable[[Mapping[str, Any], str, str, str, str], Figure | None]
+"""(the point on the other axes, method, calibrator, score, metric) -> the published figure, if there is one."""
 ELSEWHERE = {"test": "none"}  # our name of the split: the shift in the published tables
 
 
-def no_figure(point: Mapping[str, Any], method: str, calibrator: str, metric: str) -> Figure | None:
+def no_figure(point: Mapping[str, Any], method: str, calibrator: str, score: str, metric: str) -> Figure | None:
     """No published figure."""
     return None
 
@@ -33,9 +33,9 @@ def published_beside(study: Study) -> Beside:
     calibrators = {str(variant): _their_name(study, variant) for variant in study.corrections}
     methods = {str(variant): variant for variant in study.methods}
 
-    def beside(point: Mapping[str, Any], method: str, calibrator: str, metric: str) -> Figure | None:
+    def beside(point: Mapping[str, Any], method: str, calibrator: str, score: str, metric: str) -> Figure | None:
         split = ELSEWHERE.get(point["split"], point["split"])
-        ours = (point["data"], point["network"], point.get("score", USUAL_SCORE), split)
+        ours = (point["data"], point["network"], score, split)
         data, network, score, shift = (study.stands_for.get(name, name) for name in ours)
         named = methods[method]
         theirs = _their_name(study, study.at(point["data"], point["network"], named), named)

@@ -18,15 +18,16 @@ from assay.published import Figure
 from assay.study._corrections import ON_TEST, UNCHANGED
 from assay.study._published import Beside, no_figure
 from assay.study._statistics import Summary, holm_corrected, ranks, welch
+from assay.study._study import USUAL_SCORE
 
-POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out", "score")
+POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out")
 ALWAYS = ("data", "network", "split")  # shown even if they do not vary
-CELL = ("method", "calibrator", "metric")
+CELL = ("method", "calibrator", "score", "metric")
 
 Test = Callable[[Summary, Summary], float]
 Error = Literal["sd", "sem"]  # the standard deviation over seeds, or the standard error of the mean
-Pair = tuple[str, str]  # method, calibrator
-CellKey = tuple[str, str, str]  # method, calibrator, metric
+LineKey = tuple[str, str, str]  # method, calibrator, score
+CellKey = tuple[str, str, str, str]  # method, calibrator, score, metric
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,25 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class StudyLine:
-    """A method with a calibrator, both by their display names."""
+    """A method with a calibrator and a score, all by their display names."""
 
     method: str
     calibrator: str
     cells: dict[str, StudyCell]  # by metric
     competes: bool = True  # whether it may be the best; a calibrator fitted on test is only a bound
+    score: str = USUAL_SCORE
+
+    @property
+    def confidence(self) -> str:
+        """Where the confidence comes from: the calibrator, the score if it is another than usual, or both."""
+        parts = [self.calibrator] if self.calibrator != UNCHANGED or self.score == USUAL_SCORE else []
+        return " ".join([*parts, *([f"by {self.score}"] if self.score != USUAL_SCORE else [])])
+
+    @property
+    def name(self) -> str:
+        """The method with its confidence, unless that is the usual one."""
+        with_calibrator = self.method if self.calibrator == UNCHANGED else f"{self.method} with {self.calibrator}"
+        return with_calibrator if self.score == USUAL_SCORE else f"{with_calibrator} by {self.score}"
 
 
 @dataclass(frozen=True)
@@ -68,6 +82,11 @@ class StudyTable:
     level: float = 0.05
     corrected: bool = False  # for the number of tests of a metric, by Holm
     error: Error = "sd"  # what stands behind ±
+
+    @cached_property
+    def confidences(self) -> str:
+        """The head of the column that says where confidences come from."""
+        return "calibrator" if all(line.score == USUAL_SCORE for line in self.lines) else "calibrator or score"
 
     @cached_property
     def seeds(self) -> int:
@@ -86,14 +105,15 @@ def tabulate(
     error: Error = "sd",
     beside: Beside = no_figure,
 ) -> list[StudyTable]:
-    """One table for each point of the other axes than method, calibrator and metric.
+    """One table for each point of the other axes than method, calibrator, score and metric.
 
-    A method is compared with the baseline under the same calibrator, and a calibrator of the baseline with none.
+    A method is compared with the baseline under the same calibrator and score, and a calibrator or a score of the
+    baseline with the baseline as it was trained.
     With `corrected` the p-values of each metric in a table are Holm's. `beside` finds published figures.
     """
     points: dict[tuple[Any, ...], dict[CellKey, Summary]] = {}
-    for (*where, method, calibrator, metric), summary in _summaries(rows):
-        points.setdefault(tuple(where), {})[method, calibrator, metric] = summary
+    for (*where, method, calibrator, score, metric), summary in _summaries(rows):
+        points.setdefault(tuple(where), {})[method, calibrator, score, metric] = summary
     varies = [i for i, name in enumerate(POINT) if name in ALWAYS or len({point[i] for point in points}) > 1]
     empty = StudyTable({}, tuple(metrics), (), baseline, test, level, corrected, error)
     bounds = _bounds(rows)
@@ -106,11 +126,11 @@ def tabulate(
     return made
 
 
-def mean_ranks(tables: Sequence[StudyTable]) -> dict[Pair, dict[str, float]]:
-    """The mean rank in each metric of each method and calibrator that all tables have; 1 is the best."""
-    pairs = [{(line.method, line.calibrator): line for line in table.lines if line.competes} for table in tables]
+def mean_ranks(tables: Sequence[StudyTable]) -> dict[tuple[str, str], dict[str, float]]:
+    """The mean rank in each metric of each method and confidence that all tables have; 1 is the best."""
+    pairs = [{(line.method, line.confidence): line for line in table.lines if line.competes} for table in tables]
     common = [pair for pair in pairs[0] if all(pair in lines for lines in pairs)] if pairs else []
-    places: dict[Pair, dict[str, float]] = {pair: {} for pair in common}
+    places: dict[tuple[str, str], dict[str, float]] = {pair: {} for pair in common}
     for metric in tables[0].metrics if tables else ():
         if better(metric) == "-" or any(metric not in lines[pair].cells for lines in pairs for pair in common):
             continue
@@ -170,56 +190,60 @@ class _Compared:
     bounds: set[str]  # calibrators that cannot be the best
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        return list(dict.fromkeys((method, calibrator) for method, calibrator, _ in self.summaries))
+    def keys(self) -> list[LineKey]:
+        return list(dict.fromkeys((method, calibrator, score) for method, calibrator, score, _ in self.summaries))
 
     @cached_property
-    def unchanged(self) -> str:
-        """The calibrator that the calibrators of the baseline are compared with."""
-        calibrators = [calibrator for _, calibrator in self.pairs]
-        return UNCHANGED if UNCHANGED in calibrators else calibrators[0]
+    def as_trained(self) -> LineKey:
+        """The baseline that its own calibrators and scores are compared with."""
+        calibrators, scores = ([key[i] for key in self.keys] for i in (1, 2))
+        calibrator = UNCHANGED if UNCHANGED in calibrators else calibrators[0]
+        return self.how.baseline, calibrator, USUAL_SCORE if USUAL_SCORE in scores else scores[0]
 
-    def of(self, metric: str) -> dict[Pair, Summary]:
-        return {pair: self.summaries[*pair, metric] for pair in self.pairs if (*pair, metric) in self.summaries}
+    def of(self, metric: str) -> dict[LineKey, Summary]:
+        return {key: self.summaries[*key, metric] for key in self.keys if (*key, metric) in self.summaries}
 
 
-def _lines(compared: _Compared, beside: Callable[[str, str, str], Figure | None]) -> tuple[StudyLine, ...]:
-    cells: dict[Pair, dict[str, StudyCell]] = {pair: {} for pair in compared.pairs}
+def _lines(compared: _Compared, beside: Callable[[str, str, str, str], Figure | None]) -> tuple[StudyLine, ...]:
+    cells: dict[LineKey, dict[str, StudyCell]] = {key: {} for key in compared.keys}
     for metric in compared.how.metrics:
-        for pair, cell in _cells(compared, metric).items():
-            cells[pair][metric] = replace(cell, published=beside(*pair, metric))
-    return tuple(StudyLine(*pair, row, pair[1] not in compared.bounds) for pair, row in cells.items())
+        for key, cell in _cells(compared, metric).items():
+            cells[key][metric] = replace(cell, published=beside(*key, metric))
+    return tuple(
+        StudyLine(method, calibrator, row, calibrator not in compared.bounds, score)
+        for (method, calibrator, score), row in cells.items()
+    )
 
 
-def _cells(compared: _Compared, metric: str) -> dict[Pair, StudyCell]:
+def _cells(compared: _Compared, metric: str) -> dict[LineKey, StudyCell]:
     """The cells of a metric: each is tested against the baseline."""
     how, here = compared.how, compared.of(metric)
-    against = {pair: _opposite(compared, pair, here) for pair in here}
-    p = [nan if other is None else how.test(here[pair], other) for pair, other in against.items()]
-    best = _best(metric, {pair: summary for pair, summary in here.items() if pair[1] not in compared.bounds})
+    against = {key: _opposite(compared, key, here) for key in here}
+    p = [nan if other is None else how.test(here[key], other) for key, other in against.items()]
+    best = _best(metric, {key: summary for key, summary in here.items() if key[1] not in compared.bounds})
     cells = {}
-    for (pair, summary), p_value in zip(here.items(), holm_corrected(p) if how.corrected else p, strict=True):
-        other = against[pair]
+    for (key, summary), p_value in zip(here.items(), holm_corrected(p) if how.corrected else p, strict=True):
+        other = against[key]
         word = _word(metric, summary.mean - other.mean) if other is not None and p_value < how.level else ""
-        cells[pair] = StudyCell(summary, p_value, word, best=pair in best, error=how.error)
+        cells[key] = StudyCell(summary, p_value, word, best=key in best, error=how.error)
     return cells
 
 
-def _opposite(compared: _Compared, pair: Pair, here: dict[Pair, Summary]) -> Summary | None:
-    """What a method with a calibrator is compared with; None for the baseline as it was trained."""
-    method, calibrator = pair
+def _opposite(compared: _Compared, key: LineKey, here: dict[LineKey, Summary]) -> Summary | None:
+    """What a line is compared with; None for the baseline as it was trained."""
+    method, calibrator, score = key
     baseline = compared.how.baseline
-    opposite = (baseline, compared.unchanged if method == baseline else calibrator)
-    return None if opposite == pair else here.get(opposite)
+    opposite = compared.as_trained if method == baseline else (baseline, calibrator, score)
+    return None if opposite == key else here.get(opposite)
 
 
-def _best(metric: str, summaries: dict[Pair, Summary]) -> set[Pair]:
+def _best(metric: str, summaries: dict[LineKey, Summary]) -> set[LineKey]:
     """All with the best mean: there are several if a calibrator does not change the metric."""
-    known = {pair: summary.mean for pair, summary in summaries.items() if not isnan(summary.mean)}
+    known = {key: summary.mean for key, summary in summaries.items() if not isnan(summary.mean)}
     if better(metric) == "-" or not known:
         return set()
     highest = (max if better(metric) == "higher" else min)(known.values())
-    return {pair for pair, mean in known.items() if mean == highest}
+    return {key for key, mean in known.items() if mean == highest}
 
 
 def _word(metric: str, difference: float) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from assay._core.arrays import InputError
 from assay.nn.data._batches import crop_and_flip, flip
-from assay.nn.data._images import Column, Files, Images, decoded
+from assay.nn.data._images import MARGIN, Column, Files, Images, decoded
 from assay.nn.data._parquet import Hub, class_names, from_hub, labeled_images, labels, tables
 from assay.nn.data._samples import Cut, Facts, Samples, Splits, divide, samples, whereabouts
 from assay.nn.data._shifts import Shifts, imagenet_shifts
@@ -61,18 +61,18 @@ def imagenet(folder: Path | None, cut: Cut) -> Splits:
         found = from_hub(Hub("ILSVRC/imagenet-1k"), ("train", "validation"), lacking)
         facts = Facts(class_names(found["train"], "label", 1000), MEAN, STD, flip)
         train, test = (_mapped(found[split], facts) for split in ("train", "validation"))
-    shifts = imagenet_shifts(folder, test.facts, SIZE) | _imagenet_c(folder, test.facts)
-    return Splits(*divide(train, cut), test, shifts)
+    read = imagenet_shifts(folder, test.facts, SIZE) | _imagenet_c(folder, test.facts)
+    return Splits(*divide(train, cut), test, shifts(test) | read)
 
 
 def _imagenet_c(folder: Path | None, facts: Facts) -> Shifts:
     """ImageNet-C (Hendrycks & Dietterich, ICLR 2019): ImageNet-C/<corruption>/<severity>/<class>/ in the folder.
 
-    The corruptions may also be in folders of their groups, such as ImageNet-C/blur/.
+    The corruptions may also be in folders of their groups, such as ImageNet-C/blur/. Its images have 224x224 pixels.
     """
     place = folder / "ImageNet-C" if folder else None
     found = sorted({*place.glob("*/[1-5]"), *place.glob("*/*/[1-5]")}) if place else []
-    return {f"imagenet_c/{each.parent.name}_{each.name}": partial(_streamed, each, facts) for each in found}
+    return {f"imagenet_c/{each.parent.name}_{each.name}": partial(_streamed, each, facts, 1.0) for each in found}
 
 
 def image_folder(folder: Path | None, cut: Cut) -> Splits:
@@ -80,7 +80,7 @@ def image_folder(folder: Path | None, cut: Cut) -> Splits:
     if folder is None:
         raise InputError("name the folder that holds train/<class>/ and test/<class>/")
     train, test = _folders(folder / "train", folder / "test")
-    return Splits(*divide(train, cut), test)
+    return Splits(*divide(train, cut), test, shifts(test))
 
 
 def _folders(train: Path, test: Path) -> tuple[Samples, Samples]:
@@ -104,12 +104,12 @@ def _classes(folder: Path) -> tuple[str, ...]:
     return classes
 
 
-def _streamed(folder: Path, facts: Facts) -> Samples:
+def _streamed(folder: Path, facts: Facts, margin: float = MARGIN) -> Samples:
     unknown = sorted(set(_classes(folder)) - set(facts.classes))
     if unknown:
         raise InputError(f"{folder / unknown[0]}: a class that the training images do not have")
     files, y = _files(folder, facts.classes)
-    return samples(Images(files, torch.arange(len(files)), SIZE), y, facts)
+    return samples(Images(files, torch.arange(len(files)), SIZE, margin), y, facts)
 
 
 def _files(folder: Path, classes: tuple[str, ...]) -> tuple[Files, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from pathlib import Path
@@ -69,6 +69,8 @@ class Images:
     source: Source
     places: Tensor  # [n] int64, in the source
     size: int
+    margin: float = MARGIN  # 1 if images were cropped before, as those of ImageNet-C
+    change: Callable[[Tensor, int], Tensor] | None = None  # (an image as it was read, its place in the source)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -78,9 +80,11 @@ class Images:
 
     def read(self, row: int, seed: int | None) -> Tensor:
         """The middle of an image, or with a seed a random part of it, resized."""
-        image = opened(*self.source(int(self.places[row]))).convert("RGB")
-        box = _middle(image) if seed is None else _part(image, Generator().manual_seed(seed))
-        return pixels(image.resize((self.size, self.size), resample=2, box=box))  # 2: bilinear
+        place = int(self.places[row])
+        image = opened(*self.source(place)).convert("RGB")
+        box = _middle(image, self.margin) if seed is None else _part(image, Generator().manual_seed(seed))
+        read = pixels(image.resize((self.size, self.size), resample=2, box=box))  # 2: bilinear
+        return read if self.change is None else self.change(read, place)
 
 
 def opened(name: str, encoded: bytes) -> Image:
@@ -114,8 +118,8 @@ def decoded(source: Source) -> Tensor:
     return torch.stack([image.expand(channels, height, width) for image in images])
 
 
-def _middle(image: Image) -> Box:
-    side = MARGIN * min(image.size)
+def _middle(image: Image, margin: float) -> Box:
+    side = margin * min(image.size)
     left, upper = (image.width - side) / 2, (image.height - side) / 2
     return left, upper, left + side, upper + side
 

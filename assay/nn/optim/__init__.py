@@ -3,6 +3,7 @@
 from assay.nn.optim._averaging import WeightAverage, ema, recompute_batch_norm, swa
 from assay.nn.optim._modes import modes_kept
 from assay.nn.optim._sam import SAM, climbed, frozen_statistics, gradients
+from assay.nn.optim._scaling import scaled_step
 from assay.nn.optim._schedules import (
     Schedule,
     by_epoch,
@@ -33,5 +34,6 @@ __all__ = [
     "modes_kept",
     "multistep",
     "recompute_batch_norm",
+    "scaled_step",
     "swa",
 ]

@@ -44,7 +44,10 @@ def minimizing(loss: Callable[..., Tensor], **own: Value) -> Method:
     """The baseline with another loss; values are the loss's hyper-parameters."""
 
     def method(setup: Setup, values: Values) -> Recipe:
-        return replace(setup.baseline, objective=setup.of(partial(loss, **_allowed(loss, own, values))))
+        given = _allowed(loss, own, values)
+        if setup.of is not of_loss and given.get("reduction", "mean") != "mean":
+            raise InputError("the loss of a tree is summed over its nodes already: reduction must be mean")
+        return replace(setup.baseline, objective=setup.of(partial(loss, **given)))
 
     return method
 

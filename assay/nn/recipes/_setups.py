@@ -87,6 +87,11 @@ SETUPS: dict[str, Setup] = {
     "mukhoti2020_as_coded": on_images(
         epochs=350, drops=(150, 250), lr=0.1 * 128, weight_decay=5e-4 / 128, clip_norm=2 / 128, keep=best()
     ),
+    # ConfidNet's classifier by its public code, which zhu2022 follows in figure 15: a constant rate, the best epoch. It
+    # also rotates images and starts from weights trained on ImageNet.
+    "confidnet": Setup(
+        Recipe("cross_entropy", of_loss(cross_entropy), sgd(lr=1e-3, weight_decay=5e-4), epochs=250, keep=best())
+    ),
     # Not of a paper: training on from given weights, a finished baseline, so weights are averaged from the first epoch.
     "fine_tuning": Setup(
         Recipe("cross_entropy", of_loss(cross_entropy), sgd(lr=0.05, weight_decay=5e-4), epochs=8, schedule=cosine()),

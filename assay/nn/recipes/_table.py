@@ -64,6 +64,9 @@ METHODS: dict[str, Method] = {
     "flsd532": minimizing(focal_sample_wise, gammas=(5.0, 3.0, 2.0), cuts=(0.19, 0.5)),
     "inverse_focal": minimizing(inverse_focal, gamma=2.0),
     "entropy": minimizing(entropy_regularized, beta=0.1),
+    # The listings of singh2021 sum over the batch: gradients are as many times larger, at the same rate.
+    "entropy_singh2021_as_coded": minimizing(entropy_regularized, beta=0.1, reduction="sum"),
+    "label_smoothing_singh2021_as_coded": minimizing(label_smoothing, epsilon=0.05, reduction="sum"),
     "l1": minimizing(norm_regularized, alpha=0.01),
     "brier": minimizing(brier),
     "mse": minimizing(mse),

@@ -5,9 +5,10 @@ from assay.nn.training._configuration import described_splits, versions
 from assay.nn.training._folder import discard_unreadable, load_run, load_weights
 from assay.nn.training._hardware import Hardware, use_threads
 from assay.nn.training._history import History
-from assay.nn.training._loop import Diverged, Trained, train
+from assay.nn.training._loop import Trained, train
 from assay.nn.training._network import fitting, initialized, last_linear, predict, seed_of
 from assay.nn.training._recipe import EpochEnd, Keeper, Recipe, Start, averaged, best, last
+from assay.nn.training._stage import Diverged
 from assay.nn.training._start import Weights, normalized_splits, read_weights, started_from
 
 __all__ = [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Generator, Tensor, distributed, nn
+from torch.amp import GradScaler
 
 from assay._core.arrays import InputError
 from assay.nn.data import Sampler, batch_sizes
@@ -26,10 +27,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4  # parameters of mallopt, 
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where a run takes place; under torchrun, in as many processes as torchrun starts.
-
-    There is no float16: its gradients must be scaled, which a closure, and so SAM, does not allow.
-    """
+    """Where a run takes place; under torchrun, in as many processes as torchrun starts."""
 
     device: str = "auto"  # cpu, cuda, mps or auto
     precision: Precision = "32-true"
@@ -56,7 +54,7 @@ def launched(hardware: Hardware) -> Fabric:
             devices=here,
             num_nodes=processes // here,
             strategy="ddp" if processes > 1 else "auto",
-            precision=hardware.precision,
+            **_precision(hardware),
         )
     except (RuntimeError, ValueError, ImportError) as problem:
         raise InputError(f"cannot train on device '{hardware.device}': {problem}") from problem
@@ -64,6 +62,21 @@ def launched(hardware: Hardware) -> Fabric:
     if processes > 1:
         atexit.register(_disconnect)
     return fabric
+
+
+def _precision(hardware: Hardware) -> dict[str, Any]:
+    """The precision as arguments of Fabric, which does not know that torch has float16 on CPUs."""
+    from lightning.fabric.plugins import MixedPrecision
+
+    on_cpu = hardware.device == "cpu" or (hardware.device == "auto" and not torch.accelerator.is_available())
+    if hardware.precision == "16-mixed" and on_cpu:
+        return {"plugins": MixedPrecision("16-mixed", "cpu")}
+    return {"precision": hardware.precision}
+
+
+def scaler_of(fabric: Fabric) -> GradScaler | None:
+    """What scales losses and gradients in float16; None in other precisions."""
+    return getattr(fabric.strategy.precision, "scaler", None)
 
 
 def _disconnect() -> None:

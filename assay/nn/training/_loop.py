@@ -1,16 +1,15 @@
-"""The loop that trains every recipe: an epoch, a step, and what a run keeps and writes."""
+"""The loop that trains every recipe, and what a run keeps and writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Generator, Tensor, nn
-from torch.nn.utils import clip_grad_norm_
+from torch import Generator, nn
 
 from assay._core.arrays import InputError
 from assay.epochs import Record
@@ -25,6 +24,7 @@ from assay.nn.training._hardware import (
     part_of,
     part_weights,
     reused_memory,
+    scaler_of,
     share_buffers,
     states_of_all,
     sum_of_all,
@@ -32,95 +32,11 @@ from assay.nn.training._hardware import (
 from assay.nn.training._history import Evaluated, History, Recorder, progress
 from assay.nn.training._network import as_weights, predict, seed_of, weights_kept
 from assay.nn.training._recipe import EpochEnd, Recipe, phases
+from assay.nn.training._stage import Stage
 from assay.predictions import Predictions
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
-
-CHECK = 64  # steps between two checks that the loss is finite: on a GPU a check waits for the step
-
-
-class Diverged(InputError):
-    """The loss is no longer finite."""
-
-
-class Stage:
-    """Objective, optimizer and keeper of one recipe while it trains `network`; `model` is its wrapper on devices."""
-
-    def __init__(
-        self, recipe: Recipe, task: Task, network: nn.Module, model: nn.Module, backward: Callable[[Tensor], None]
-    ) -> None:
-        self.recipe, self.network, self.model, self.backward = recipe, network, model, backward
-        self.objective = recipe.objective(task)
-        self.optimizer = recipe.optimizer(network)
-        self.keeper = recipe.keep()
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
-
-    def epoch(
-        self, epoch: int, batches: Iterable[Batch], weights: list[float], announce: Callable[[Batch, float], None]
-    ) -> Tensor:
-        """Make a step for each batch and return the weighted losses, [steps]."""
-        losses: list[Tensor] = []
-        self.network.train()
-        for step, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
-            self.set_rate(epoch + step / len(weights))
-            announce(batch, weight)
-            losses.append(self.step(batch, weight))
-            if step % CHECK == CHECK - 1:
-                self._refuse_infinite(losses, epoch)
-        return self._refuse_infinite(losses, epoch)
-
-    def step(self, batch: Batch, weight: float) -> Tensor:
-        """Step along the gradient of the weighted loss of a batch and return that loss; SAM evaluates it twice."""
-
-        def closure() -> Tensor:
-            self.optimizer.zero_grad()
-            loss = self._loss(batch) * weight
-            self.backward(loss)
-            if self.recipe.clip_norm is not None:
-                clip_grad_norm_(self.network.parameters(), self.recipe.clip_norm)
-            return loss.detach()
-
-        loss: Tensor = self.optimizer.step(closure)  # type: ignore[arg-type, assignment]  # stubs know only floats
-        return loss
-
-    def _loss(self, batch: Batch) -> Tensor:
-        try:
-            return self.objective(self.model, batch)
-        except ValueError as problem:
-            if len(batch.index) > 1:
-                raise
-            # BatchNorm has no variance of one sample, unless an image has several positions.
-            alone = "a step has one sample alone; choose another batch size"
-            raise InputError(f"recipe {self.recipe.name}: {problem}: {alone}") from problem
-
-    def set_rate(self, epoch: float) -> None:
-        """Set the learning rate of the schedule at a fraction of epochs."""
-        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * self.recipe.schedule(epoch, self.recipe.epochs)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state that a resumed run needs."""
-        return {
-            "objective": self.objective.state_dict() if hasattr(self.objective, "state_dict") else None,
-            "optimizer": self.optimizer.state_dict(),
-            "keeper": self.keeper.state_dict(),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state_dict`."""
-        if hasattr(self.objective, "load_state_dict"):
-            self.objective.load_state_dict(state["objective"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.keeper.load_state_dict(state["keeper"])
-
-    def _refuse_infinite(self, losses: list[Tensor], epoch: int) -> Tensor:
-        found = torch.stack(losses)
-        wrong = (~found.isfinite()).nonzero()
-        if len(wrong):
-            step = int(wrong[0])
-            raise Diverged(f"recipe {self.recipe.name}: the loss is {found[step]:g} in epoch {epoch}, batch {step}")
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +118,7 @@ def train(
     bar = progress(recipe.name, done=done * len(weights), steps=recipe.epochs * len(weights), visible=rank == 0)
     with torch.random.fork_rng(range(torch.cuda.device_count())), reused_memory(), bar as shown:
         for phase in phases(recipe):
-            stage = Stage(phase.recipe, task, network, model, fabric.backward)
+            stage = Stage(phase.recipe, task, network, model, fabric.backward, scaler_of(fabric))
             sampler = part_of(phase.recipe.sampler, rank, processes)
             if saved is not None and phase.first < done <= phase.end:
                 with restoring(out):

@@ -20,6 +20,7 @@ from assay.report.analyses._methods import (
     pooled_effect,
     secondary_and_primary,
     uncertainties,
+    with_variants,
 )
 from assay.report.analyses._rows import apart, where
 from assay.report.analyses._samples import Histogram, gradient_norms, max_logits
@@ -58,5 +59,6 @@ __all__ = [
     "train_reliability",
     "uncertainties",
     "where",
+    "with_variants",
     "wrong_answers",
 ]

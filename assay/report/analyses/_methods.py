@@ -42,8 +42,13 @@ def by_method(rows: pa.Table) -> dict[str, Summary]:
 def by_variant(rows: pa.Table) -> dict[str, Summary]:
     """The same by method, calibrator and score, as in `fmfp`, `fmfp + temperature` or `fmfp by trust_score`."""
     only(rows, "metric")
-    cells = by_seed(rows, ["method", "calibrator", "score"])
-    return {_variant(*key): _summary(seeds) for key, seeds in cells.items()}
+    return {name: _summary(seeds) for (name,), seeds in by_seed(with_variants(rows), ["variant"]).items()}
+
+
+def with_variants(rows: pa.Table) -> pa.Table:
+    """The rows with one more column, `variant`: the name of method, calibrator and score together."""
+    columns = (rows[name].to_pylist() for name in ("method", "calibrator", "score"))
+    return rows.append_column("variant", pa.array([_variant(*key) for key in zip(*columns, strict=True)], pa.string()))
 
 
 def _variant(method: str, calibrator: str, score: str) -> str:

@@ -25,7 +25,7 @@ PER_EPOCH = {
 
 
 def epochs(results: Results) -> Drawn:
-    """Figures of the histories, epoch by epoch, with the spread over seeds."""
+    """Figures of the histories, epoch by epoch, with the range over seeds."""
     for point, methods in results.folders():
         histories = {name: list(map(analyses.history, seeds.values())) for name, seeds in methods.items()}
         wanted = {
@@ -36,7 +36,7 @@ def epochs(results: Results) -> Drawn:
         for name, columns in {**wanted, "weights": {"weight_norm": "weight_norm"}}.items():
             found = {figure: lines for figure, key in columns.items() if (lines := analyses.per_epoch(histories, key))}
             if found:
-                figure, axes = panels(len(found), f"{point}: {name.replace('_', ' ')}")
+                figure, axes = panels(len(found), f"{point}: {name.replace('_', ' ')}, mean and range over seeds")
                 for ax, metric, lines in zip(axes, found, same_looks(list(found.values())), strict=True):
                     figures.epochs(lines, ax, metric=metric)
                 yield f"epochs {name} {point}", one_legend(figure, axes)

@@ -48,7 +48,7 @@ def bars(results: Results) -> Drawn:
     """Every metric of every method, with calibrators and scores, as bars (zhu2022, figs 2 to 4 and 13 to 15)."""
     test = where(results.rows, {"split": "test"})
     for point, rows in apart(results.of_most_held_out(test), TRAINING):
-        there = by_metric(rows, [key for key in results.study.metrics if key != TEMPERATURE])
+        there = by_metric(rows, results.study.metrics)
         found = {metric: analyses.by_variant(some) for metric, some in there.items()}
         most = max(map(len, found.values()), default=0)
         if 1 < most <= MOST_BARS:
@@ -157,12 +157,18 @@ def held_out_sizes(results: Results) -> Drawn:
 
 
 def severities(results: Results) -> Drawn:
-    """Metrics against the severity of corruptions, one line a method."""
-    for heading, rows in _corrupted(results.at({"calibrator": UNCHANGED})):
+    """Metrics against the severity of corruptions: methods as trained, the baseline also with calibrators.
+
+    karandikar2021, figs 7 and 8.
+    """
+    as_trained = results.at({"calibrator": UNCHANGED})
+    calibrated = results.at({"method": str(results.baseline)})
+    drawn = [as_trained, calibrated.filter(pc.not_equal(calibrated["calibrator"], UNCHANGED))]
+    for heading, rows in _corrupted(analyses.with_variants(pa.concat_tables(drawn))):
         there = by_metric(rows, results.shown)
         if there:
             figure, axes = panels(len(there), heading)
-            found = same_looks([analyses.severities(some, by=["method"]) for some in there.values()])
+            found = same_looks([analyses.severities(some, by=["variant"]) for some in there.values()])
             for ax, metric, lines in zip(axes, there, found, strict=True):
                 figures.sweep(lines, ax, varied="severity", metric=metric)
             yield f"severities {heading}", one_legend(figure, axes)

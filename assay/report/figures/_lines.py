@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 
 def curves(lines: Sequence[Line], ax: Axes, *, over: str, metric: str) -> Axes:
-    """A metric or another quantity as a function, with its spread as a band; bands are fainter if there are more."""
+    """A metric or another quantity as a function, with the range over seeds as a band, fainter if there are more."""
     for index, line in enumerate(lines):
-        style, mean, spread = look(index), np.array(line.mean), np.array(line.spread)
-        ax.plot(line.x, mean, color=style.color, ls=style.line, lw=1.6, label=line.name)
-        ax.fill_between(
-            line.x, mean - spread, mean + spread, color=style.color, alpha=min(0.15, 0.45 / len(lines)), lw=0
-        )
+        style = look(index)
+        ax.plot(line.x, line.mean, color=style.color, ls=style.line, lw=1.6, label=line.name)
+        low, high = np.array(line.ends or [*zip(line.mean, line.mean, strict=True)]).reshape(-1, 2).T
+        ax.fill_between(line.x, low, high, color=style.color, alpha=min(0.15, 0.45 / len(lines)), lw=0)
     ax.set_xlabel(over)
     metric_axis(ax, "y", metric)
     ax.legend(frameon=False, fontsize="small")
@@ -29,7 +28,7 @@ def curves(lines: Sequence[Line], ax: Axes, *, over: str, metric: str) -> Axes:
 
 
 def epochs(lines: Sequence[Line], ax: Axes, *, metric: str) -> Axes:
-    """A metric epoch by epoch, with the spread over seeds as a band."""
+    """A metric epoch by epoch, with the range over seeds as a band (wang2021, fig 4)."""
     return curves(lines, ax, over="epoch", metric=metric)
 
 

@@ -67,6 +67,7 @@ def _view(table: StudyTable, metrics: Sequence[str], curves: int) -> Content:
         "verdict": words(table),
         "tiles": _tiles(table),
         "legend": legend(table) + _sources(table),
+        "confidences": table.confidences,
         "lines": [_line(line, metrics) for line in table.lines],
         "first": LINES_SHOWN,
         "curves": curves,
@@ -76,7 +77,7 @@ def _view(table: StudyTable, metrics: Sequence[str], curves: int) -> Content:
 def _line(line: StudyLine, metrics: Sequence[str]) -> Content:
     """A cell for each metric of the study: the scripts find a cell by the index of its metric."""
     cells = [_cell(metric, line.cells[metric]) if metric in line.cells else {"text": "–"} for metric in metrics]
-    return {"method": line.method, "calibrator": line.calibrator, "cells": cells}
+    return {"method": line.method, "calibrator": line.confidence, "cells": cells}
 
 
 def _cell(metric: str, cell: StudyCell) -> Content:

@@ -27,9 +27,8 @@ class Best:
 
     @property
     def name(self) -> str:
-        """The method, with its calibrator if it has one."""
-        method, calibrator = self.line.method, self.line.calibrator
-        return method if calibrator == UNCHANGED else f"{method} with {calibrator}"
+        """The method, with its calibrator and its score if it has one."""
+        return self.line.name
 
     @property
     def figure(self) -> str:
@@ -76,8 +75,8 @@ def best(table: StudyTable, lines: Iterable[StudyLine], metric: str | None) -> B
 
 
 def as_trained(table: StudyTable) -> list[StudyLine]:
-    """The lines with the first calibrator: none, unless the study has no lines without a calibrator."""
-    return [line for line in table.lines if line.calibrator == table.lines[0].calibrator]
+    """The lines with the first confidence: unchanged, unless the study has no lines without a calibrator."""
+    return [line for line in table.lines if line.confidence == table.lines[0].confidence]
 
 
 def by_axis(table: StudyTable, lines: Sequence[StudyLine]) -> dict[str, Best]:
@@ -88,11 +87,11 @@ def by_axis(table: StudyTable, lines: Sequence[StudyLine]) -> dict[str, Best]:
 
 def words(table: StudyTable) -> list[str]:
     """The verdict of one table: as trained, then with the calibrators."""
-    first, trained = table.lines[0].calibrator, as_trained(table)
+    first, trained = table.lines[0].confidence, as_trained(table)
     several = len(trained) < len(table.lines)
     before = "" if not several else "As trained, " if first == UNCHANGED else f"With {first}, "
     found = [_sentence(before, by_axis(table, trained))] if len(trained) > 1 else []
-    return [*found, _sentence("With any calibrator, ", by_axis(table, table.lines))] if several else found
+    return [*found, _sentence(f"With any {table.confidences}, ", by_axis(table, table.lines))] if several else found
 
 
 def overall(tables: Sequence[StudyTable]) -> list[str]:

@@ -56,7 +56,7 @@ function showLines() {
   const lines = view.lines.filter(({ calibrator }) => chosen < 0 || calibrator === name);
   const heads = calibrators(lines).length > 1 ? ["method", "calibrator"] : ["method"];
   const rows = new Map(lines.map((line) => [[...heads.map((head) => named(line[head])), ...line.cells], line]));
-  const columns = [...heads, ...DATA.metrics.map(({ title }) => title)];
+  const columns = ["method", view.confidences].slice(0, heads.length).concat(DATA.metrics.map(({ title }) => title));
   showTable(find("#view .table"), { columns, rows: [...rows.keys()], first: view.first }, (left) => {
     shown = left.map((row) => rows.get(row));
     drawView();

@@ -2,9 +2,10 @@
 
 Dan Hendrycks, Thomas Dietterich; ICLR 2019.
 
-The fifteen corruptions of CIFAR-10-C with its constants. Each takes images [n, c, h, w] in [0, 1], a severity from 1 to
-5 and a generator. There are two differences: frost is drawn here, not pasted from photographs, and lengths in pixels,
-which are meant for images of 32 pixels, grow with larger images.
+The fifteen corruptions of CIFAR-10-C with its constants, and for images of 224 pixels and more with those of
+ImageNet-C. Each takes images [n, c, h, w] in [0, 1], a severity from 1 to 5 and a generator. There are two differences:
+frost is drawn here, not pasted from photographs, and lengths in pixels, which are meant for images of 32 pixels, grow
+with larger images up to 224.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from torch import Generator, Tensor
 
 from assay._core.arrays import InputError
+from assay.nn.data._images import Images
 from assay.nn.data._samples import Samples
 from assay.nn.data.corruptions._blur import defocus_blur, glass_blur, motion_blur, zoom_blur
 from assay.nn.data.corruptions._digital import contrast, elastic_transform, jpeg_compression, pixelate
@@ -61,7 +63,7 @@ def corrupted(images: Tensor, corruption: Corruption, severity: int, generator: 
 
 
 def shifts(test: Samples) -> dict[str, Callable[[], Samples]]:
-    """Every corruption at every severity of images in memory, by names like "fog_3"."""
+    """Every corruption at every severity, by names like "fog_3"; images that are read on demand are corrupted then."""
     return {
         f"{name}_{severity}": partial(_shift, test, corruption, severity)
         for name, corruption in CORRUPTIONS.items()
@@ -70,5 +72,12 @@ def shifts(test: Samples) -> dict[str, Callable[[], Samples]]:
 
 
 def _shift(test: Samples, corruption: Corruption, severity: int) -> Samples:
-    assert isinstance(test.x, Tensor)
+    if isinstance(test.x, Images):
+        return replace(test, x=replace(test.x, change=partial(_corrupted_image, corruption, severity)))
     return replace(test, x=corrupted(test.x, corruption, severity, Generator().manual_seed(severity)))
+
+
+def _corrupted_image(corruption: Corruption, severity: int, image: Tensor, place: int) -> Tensor:
+    """One image, whose place in its source decides the randomness, in whatever order images are read."""
+    generator = Generator().manual_seed(len(SEVERITIES) * place + severity)
+    return corrupted(image[None], corruption, severity, generator)[0]

@@ -13,11 +13,12 @@ from torch import Generator, Tensor
 from assay._core.arrays import InputError
 from assay.nn.data._images import opened, pixels
 from assay.nn.data.corruptions._blur import smoothed
+from assay.nn.data.corruptions._constants import constant, is_large
 
 
 def contrast(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """Move every channel toward its mean."""
-    kept = (0.75, 0.5, 0.4, 0.3, 0.15)[severity - 1]
+    kept = constant(x, severity, (0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05))
     mean = x.mean((2, 3), keepdim=True)
     return mean + kept * (x - mean)
 
@@ -28,15 +29,14 @@ def elastic_transform(x: Tensor, severity: int, generator: Generator) -> Tensor:
     As published, the first step reflects the image at the centers of its outermost pixels and the second at their
     edges, and both results are float32.
     """
-    strength, sigma, affine = (
-        (0, 0, 0.08),
-        (0.05, 0.2, 0.07),
-        (0.08, 0.06, 0.06),
-        (0.1, 0.04, 0.05),
-        (0.1, 0.03, 0.03),
-    )[severity - 1]
+    strength, sigma, affine = constant(
+        x,
+        severity,
+        ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03)),
+        ((2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02), (0.12, 0.01, 0.02)),
+    )
     n, _, h, w = x.shape
-    side = min(h, w)
+    side = 244 if is_large(x) else min(h, w)  # 244: so it is in the code that made ImageNet-C
     size = torch.tensor((w, h))
     places = _affine_places(n, h, w, affine * side, generator)
     grid = (2 * places / (size - 1) - 1).to(x)
@@ -48,7 +48,7 @@ def elastic_transform(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 def pixelate(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """Shrink the images, then enlarge them to the original size."""
-    kept = (0.95, 0.9, 0.85, 0.75, 0.65)[severity - 1]
+    kept = constant(x, severity, (0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25))
     levels = x * 255
     for axis in (3, 2):  # Pillow rounds after the rows and after the columns
         size = x.shape[axis]
@@ -60,7 +60,7 @@ def pixelate(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 def jpeg_compression(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """Write the images as JPEG of low quality with Pillow, and read them."""
-    quality = (80, 65, 58, 50, 40)[severity - 1]
+    quality = constant(x, severity, (80, 65, 58, 50, 40), (25, 18, 15, 10, 7))
     if x.shape[1] not in (1, 3):
         raise InputError(f"JPEG holds 1 or 3 channels, the images have {x.shape[1]}")
     images = x.mul(255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()

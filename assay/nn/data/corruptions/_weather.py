@@ -8,17 +8,29 @@ import torch
 from torch import Generator, Tensor
 
 from assay.nn.data.corruptions._blur import trailed, zoomed
+from assay.nn.data.corruptions._constants import constant
 
 
 def snow(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """Falling flakes over a paler image."""
-    loc, scale, zoom, threshold, length, sigma, kept = (
-        (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
-        (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
-        (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
-        (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
-        (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
-    )[severity - 1]
+    loc, scale, zoom, threshold, length, sigma, kept = constant(
+        x,
+        severity,
+        (
+            (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
+            (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
+            (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
+            (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
+            (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
+        ),
+        (
+            (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
+            (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
+            (0.55, 0.3, 4, 0.9, 12, 8, 0.7),
+            (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
+            (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+        ),
+    )
     n, _, h, w = x.shape
     x = x.float()
     layer = zoomed(loc + scale * torch.randn(n, 1, h, w, generator=generator).double(), zoom)
@@ -29,8 +41,13 @@ def snow(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 
 def frost(x: Tensor, severity: int, generator: Generator) -> Tensor:
-    """Ice on a window. CIFAR-10-C pastes photographs; here pale blue veins of ice are drawn from two clouds."""
-    kept, ice = ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))[severity - 1]
+    """Ice on a window. Its authors paste photographs; here pale blue veins of ice are drawn from two clouds."""
+    kept, ice = constant(
+        x,
+        severity,
+        ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
+        ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+    )
     n, c, h, w = x.shape
     clouds = plasma(2 * n, max(h, w), 2.0, generator)[:, None, :h, :w]
     veins = (1 - 4 * (clouds[:n] - clouds[n:]).abs()).clamp(0, 1)  # where two surfaces meet
@@ -41,7 +58,12 @@ def frost(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 def fog(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """A bright cloud in front of the image; the maximum of the image stays the same."""
-    density, decay = ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75))[severity - 1]
+    density, decay = constant(
+        x,
+        severity,
+        ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
+        ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
+    )
     n, _, h, w = x.shape
     cloud = plasma(n, max(h, w), decay, generator)[:, None, :h, :w].to(x)
     brightest = x.amax((1, 2, 3), keepdim=True)
@@ -50,7 +72,7 @@ def fog(x: Tensor, severity: int, generator: Generator) -> Tensor:
 
 def brightness(x: Tensor, severity: int, generator: Generator) -> Tensor:
     """More light at the same hue and saturation: a higher value in HSV."""
-    more = (0.05, 0.1, 0.15, 0.2, 0.3)[severity - 1]
+    more = constant(x, severity, (0.05, 0.1, 0.15, 0.2, 0.3), (0.1, 0.2, 0.3, 0.4, 0.5))
     value = x.amax(1, keepdim=True)
     raised = (value + more).clamp(max=1)
     return torch.where(value > 0, raised * (1 - (value - x) / value.clamp(min=1e-6)), raised)
