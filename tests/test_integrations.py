@@ -234,3 +234,25 @@ def test_hugging_face_trains_like_the_loop_by_hand(tmp_path, batches, rho):
     assert trainer.evaluate()["eval_ece"] >= 0
     predictions = hf.predictions(trainer.predict(rows))
     assert np.array_equal(predictions.labels, labels.numpy())
+
+
+def test_displays_draw_as_those_of_scikit_learn():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from sklearn.linear_model import LogisticRegression
+
+    from assay.integrations.displays import ReliabilityDisplay, RiskCoverageDisplay
+
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.where(x[:, 0] + x[:, 1] ** 3 > 0, "yes", "no")
+    model = LogisticRegression().fit(x, y)
+    shown = RiskCoverageDisplay.from_estimator(model, x, y)
+    assert shown.risk_coverage.risk[-1] == pytest.approx(1 - model.score(x, y))
+    assert shown.figure_ is shown.ax_.figure
+    assert "LogisticRegression" in [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    of_one = ReliabilityDisplay.from_predictions(y, model.predict_proba(x)[:, 1], labels=["no", "yes"], ax=shown.ax_)
+    of_all = ReliabilityDisplay.from_predictions(y, model.predict_proba(x), labels=model.classes_)
+    assert of_one.ax_ is shown.ax_
+    assert np.allclose(of_one.bins.confidence, of_all.bins.confidence)
+    assert of_all.bins.count.sum() == 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from assay._core.arrays import InputError
 from assay.maps import Map, refuse_probabilities
-from assay.nn.deploy._module import calibrated
+from assay.nn.deploy._module import Calibrated, calibrated
 from assay.nn.deploy._onnx import NAMES, Kind, described, expected_of, given, keep, run, torch_to_onnx
 from assay.thresholds import Threshold
 
@@ -44,9 +43,6 @@ def calibrate_onnx(
     `output` names the logits, or the probabilities if that is what the model `gives`; it can be left out if there is
     only one output. `example` holds a batch for each input.
     """
-    import onnx
-    from onnx import compose
-
     network = _read(source)
     names = [found.name for found in network.graph.output]
     if not names:
@@ -65,17 +61,21 @@ def calibrate_onnx(
         refuse_probabilities(mapping)
     expected = expected_of(mapping, given(values, gives, f"{source}: '{chosen}'"))
     tail = calibrated(nn.Identity() if gives == "logits" else Log(), mapping, threshold).eval()
-    network = _modern(network, source)
-    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
-    with TemporaryDirectory() as folder:
-        draft = Path(folder) / "tail.onnx"
-        torch_to_onnx(tail, {"input": torch.from_numpy(values)}, draft, opset=opset)
-        end = compose.add_prefix(onnx.load(str(draft)), "calibrated/")
-        network.ir_version = end.ir_version = max(network.ir_version, end.ir_version)
-        merged = compose.merge_models(network, end, io_map=[(chosen, "calibrated/input")])
-        _rename_outputs(merged)
-        onnx.save(merged, str(draft))
-        keep(draft, Path(file), dict(example), expected, described(mapping, tail.threshold, metadata))
+    whole = with_tail(_modern(network, source), chosen, values, tail)
+    keep(whole, Path(file), dict(example), expected, described(mapping, tail.threshold, metadata))
+
+
+def with_tail(network: Any, chosen: str, values: NDArray[Any], tail: Calibrated) -> Any:
+    """The ONNX model with a module behind its output `chosen`, which `values` are an example of."""
+    import onnx
+    from onnx import compose
+
+    end = torch_to_onnx(tail, {"input": torch.from_numpy(values)}, opset=_opset(network))
+    end = compose.add_prefix(end, "calibrated/")
+    network.ir_version = end.ir_version = max(network.ir_version, end.ir_version)
+    merged: onnx.ModelProto = compose.merge_models(network, end, io_map=[(chosen, "calibrated/input")])
+    _rename_outputs(merged)
+    return merged
 
 
 def random_inputs(source: str | Path, *, batch: int = 32, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -111,13 +111,17 @@ def _modern(network: Any, source: str | Path) -> Any:
     """The network in the oldest opset that torch exports to, or in its own if that is newer."""
     from onnx import version_converter
 
-    opset = next(found.version for found in network.opset_import if found.domain in ("", "ai.onnx"))
+    opset = _opset(network)
     if opset >= OLDEST_OPSET:
         return network
     try:
         return version_converter.convert_version(network, OLDEST_OPSET)
     except Exception as problem:  # the converter's own kinds have no base but this
         raise InputError(f"{source}: cannot be raised from opset {opset} to {OLDEST_OPSET}: {problem}") from problem
+
+
+def _opset(network: Any) -> int:
+    return next(int(found.version) for found in network.opset_import if found.domain in ("", "ai.onnx"))
 
 
 def _rename_outputs(model: Any) -> None:
