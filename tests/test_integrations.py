@@ -167,6 +167,16 @@ def test_two_processes_agree_with_one(tmp_path: Path):
     assert torch.allclose(after, weights(model), atol=1e-6)
 
 
+def test_losses_of_accumulated_batches_add_up_to_that_of_the_whole():
+    """As the Trainer calls it: outputs of a batch, its labels, and the number of samples in all batches of the step."""
+    from assay.integrations import huggingface as hf
+
+    logits, labels = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
+    loss = hf.loss(focal)
+    parts = [loss({"logits": logits[i : i + 2]}, labels[i : i + 2], num_items_in_batch=8) for i in range(0, 8, 2)]
+    assert torch.allclose(torch.stack(parts).sum(), focal(logits, labels))
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("batches", [1, 4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -114,6 +115,10 @@ def test_a_study_calls_methods_beside_it_with_their_values(beside, tmp_path):
         f"own_methods:my_loss {own_code.located('own_methods:my_loss', [beside]).digest[:16]}"
         in (tmp_path / run.folder / "run.json").read_text()
     )
+
+
+def test_a_study_in_another_process_finds_its_code(beside):
+    assert pickle.loads(pickle.dumps(read_study(beside / "study.toml"))).places == (beside.resolve(),)
 
 
 def test_rows_depend_on_the_source_of_their_code_and_only_then(beside):
