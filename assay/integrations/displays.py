@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class _Display:
+class _Display(ABC):
     """What both displays have: the ways to make one, and `ax_` and `figure_` once it is drawn."""
 
     ax_: Axes
     figure_: Figure
 
     @classmethod
+    @abstractmethod
     def of(cls, predictions: Predictions, name: str | None) -> Self:
         """The display of predictions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, ax: Axes) -> None:
         """Draw it."""
-        raise NotImplementedError
 
     @classmethod
     def from_predictions(
