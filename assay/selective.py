@@ -138,8 +138,7 @@ def _of_module(torch: Any, model: Any, x: Any) -> ArrayLike:
         return np.concatenate([arrays.array(_of_module(torch, model, batch), name="logits") for batch in batches])
     like = next(model.parameters(), None)
     if isinstance(x, np.ndarray):
-        of_numbers = like is not None and x.dtype.kind == "f"
-        x = torch.as_tensor(x, dtype=like.dtype if of_numbers else None)
+        x = torch.as_tensor(x, dtype=like.dtype if like is not None and x.dtype.kind == "f" else None)
     logits: ArrayLike = logits_of(model(x if like is None else x.to(like.device)))
     return logits
 

@@ -93,7 +93,7 @@ def test_reading_a_study_imports_nothing_and_says_what_it_would(beside):
     names = ("my_loss", "my_recipe", "my_calibrator", "my_score", "my_metric")
     assert code_of(study) == [f"own_methods:{name}" for name in names]
     rows_file(study)
-    try_out(study)
+    assert try_out(study).problems == ()
     with pytest.raises(InputError, match="allow_code=True"):
         check(study)
     assert not (beside / "imported").exists()
@@ -115,6 +115,11 @@ def test_a_study_calls_methods_beside_it_with_their_values(beside, tmp_path):
         f"own_methods:my_loss {own_code.located('own_methods:my_loss', [beside]).digest[:16]}"
         in (tmp_path / run.folder / "run.json").read_text()
     )
+
+
+def test_code_that_is_not_there_is_a_problem_of_the_study(beside):
+    (beside / "own_methods.py").unlink()
+    assert "there is no module own_methods" in try_out(read_study(beside / "study.toml")).problems[0]
 
 
 def test_a_study_in_another_process_finds_its_code(beside):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -64,13 +64,15 @@ def is_own(name: str) -> bool:
     return ":" in name
 
 
-def code_in(name: str) -> str:
-    """The code that a name of a recipe names.
+def code_of(kind: str, name: str) -> str | None:
+    """The code behind a name, the user's own or an installed package's, as package.module:name; None if there is none.
 
-    >>> code_in("loss=mine:smooth"), code_in("mine:recipe")
-    ('mine:smooth', 'mine:recipe')
+    >>> code_of("recipe", "loss=mine:smooth"), code_of("network", "mine:net"), code_of("network", "mlp")
+    ('mine:smooth', 'mine:net', None)
     """
-    return name.rpartition("=")[2]
+    part, equals, function = name.partition("=")
+    kind, name = (part, function) if equals else (kind, name)
+    return name if is_own(name) else entry_point(kind, name)
 
 
 def located(name: str, places: Sequence[Path] = ()) -> OwnCode:
@@ -79,7 +81,6 @@ def located(name: str, places: Sequence[Path] = ()) -> OwnCode:
     >>> located("email.charset:add_alias").file.name
     'charset.py'
     """
-    name = code_in(name)
     if not NAME.fullmatch(name):
         raise InputError(f"{name!r} names no code; your own is package.module:name")
     files: list[Path] = []
@@ -98,20 +99,21 @@ def located(name: str, places: Sequence[Path] = ()) -> OwnCode:
     return OwnCode(name, files[-1], sha256(b"".join(map(_content, files))).hexdigest())
 
 
-def digests(names: Sequence[str], places: Sequence[Path] = ()) -> dict[str, str]:
-    """The digest of each file of a user's own code among the names."""
-    return {code_in(name): located(name, places).digest[:16] for name in names if is_own(name)}
+def digests(names: Iterable[tuple[str, str]], places: Sequence[Path] = ()) -> dict[str, str]:
+    """The digest of the file of each code among the names, which are given with their kinds."""
+    code = dict.fromkeys(filter(None, (code_of(kind, name) for kind, name in names)))
+    return {name: located(name, places).digest[:16] for name in code}
 
 
-def trained_by(names: Sequence[str], places: Sequence[Path] = ()) -> dict[str, str]:
-    """What the identity of a run says of the user's own code among the names; nothing if there is none."""
-    found = digests(names, places)
+def trained_by(data: str, network: str, recipe: str, places: Sequence[Path] = ()) -> dict[str, str]:
+    """What the identity of a run says of code that is not assay's; nothing if there is none."""
+    found = digests([("data set", data), ("network", network), ("recipe", recipe)], places)
     return {"code": ", ".join(f"{name} {digest}" for name, digest in found.items())} if found else {}
 
 
 def entry_point(kind: str, name: str) -> str | None:
     """What an installed package offers under that name, as package.module:name; nothing is imported."""
-    return _entry_points(KINDS[kind].group).get(name)
+    return _entry_points(KINDS[kind].group).get(name) if kind in KINDS else None
 
 
 @cache

@@ -16,6 +16,7 @@ from rich.table import Table as Grid
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay._core.manifest import FAILED, delete, refuse_foreign
+from assay._core.own_code import located
 from assay._core.writing import not_over, replacing
 from assay.cli.consent import agreed
 from assay.cli.progress import watched
@@ -231,6 +232,14 @@ def status_command(file: Path, *, out: Path = RUNS) -> None:
     _print_failures(Console(), [run for run, which in states.items() if which == "failed"], out)
 
 
+def _place(name: str, study: Study) -> str:
+    """Code of the user's own with its file, if it is there."""
+    try:
+        return str(located(name, study.places))
+    except InputError:
+        return name
+
+
 @study_app.command(name="check")
 def check_command(file: Path) -> int:
     """Say whether a study can run: its data exist, its networks fit them, each recipe can make a step.
@@ -253,7 +262,7 @@ def check_command(file: Path) -> int:
     if tried.costs:
         Console().print(f"  here, on one thread: {_costs(tried.costs)}", markup=False)
     for name in own_code(study):
-        Console().print(f"  not tried: {name}, your own code", style="dim", markup=False)
+        Console().print(f"  not tried: {_place(name, study)}", style="dim", markup=False)
     for value in study.assumed:
         Console().print(f"  assumed: {value}", style="dim", markup=False)
     return 2 if tried.problems else 0

@@ -103,7 +103,7 @@ def train_command(
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
     made = training.fitting(network, splits.train, data, seed=seed)
     names = {"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {})
-    names |= trained_by([parse_variant(name).name for name in (data, network, recipe)])
+    names |= trained_by(data, parse_variant(network).name, parse_variant(recipe).name)
     if start is not None:
         weights = training.read_weights(start, folder=folder)
         splits = training.started_from(weights, made, splits)

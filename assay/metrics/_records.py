@@ -376,6 +376,8 @@ def _of_own(function: str, variant: Variant) -> Metric:
     values: dict[str, Any] = dict(variant.values)
 
     def of(t: Tables) -> float:
+        if t.summary is not None:
+            raise InputError(f"{function} needs the rows, of which this is a summary")
         return float(import_own("metric", function)(t.source, **values))
 
     return Metric(str(variant), "description", "-", PLAIN, str(variant), f"your own, {function}", of, _any)

@@ -13,7 +13,7 @@ from torch import nn
 
 from assay import scores
 from assay._core.arrays import InputError
-from assay._core.own_code import is_own
+from assay._core.own_code import is_own, located
 from assay._core.variants import Variant, parse_variant
 from assay.epochs import NOTHING
 from assay.metrics import evaluate
@@ -22,8 +22,8 @@ from assay.nn.networks import network
 from assay.nn.recipes import recipe
 from assay.nn.training import Hardware, described_splits, fitting, initialized, train
 from assay.predictions import Outcomes
-from assay.study._consent import permit_own_code
-from assay.study._corrections import UNCHANGED, is_fitted, try_foreign
+from assay.study._consent import own_code, permit_own_code
+from assay.study._corrections import UNCHANGED, import_foreign, is_fitted
 from assay.study._costs import Cost, Sizes, cost
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED, PROBABILITIES
@@ -56,7 +56,7 @@ def check(study: Study, *, only: str = "*", root: Path | None = None, allow_code
     permit_own_code(study, allow_code=allow_code)
     runs = _buildable(study, only, own=True)
     for calibrator in study.corrections:
-        try_foreign(calibrator)
+        import_foreign(calibrator)
     for score in study.scores_in_full:
         if is_own(score.name):
             scores.score(str(score))
@@ -105,6 +105,8 @@ def try_out(study: Study) -> Attempt:
 
 
 def _tried(study: Study) -> Iterator[str | Cost]:
+    for name in own_code(study):
+        yield from _wrong(partial(located, name, study.places))
     runs = [run for run in _buildable(study, own=False) if not (is_own(run.data) or is_own(run.method.name))]
     networks = [str(variant) for variant in study.networks_in_full if not is_own(variant.name)]
     for data, cut in _cuts(runs):
@@ -138,7 +140,7 @@ def _tried(study: Study) -> Iterator[str | Cost]:
                 yield f"{run.method} with {run.network} on {data}: {problem}"
 
 
-def _wrong(checked: Callable[[], None]) -> Iterator[str]:
+def _wrong(checked: Callable[[], object]) -> Iterator[str]:
     try:
         checked()
     except InputError as problem:

@@ -50,7 +50,7 @@ def _is_foreign(name: str) -> bool:
 
 
 def check_correction(chosen: Variant) -> None:
-    """Refuse an unknown calibrator, or values that it does not have; `try_foreign` looks at those of users."""
+    """Refuse an unknown calibrator, or values that it does not have; `import_foreign` looks at those of users."""
     if chosen != Variant(UNCHANGED) and not _is_foreign(chosen.name):
         function = lookup("calibrator", chosen.name, {UNCHANGED: fixed_temperature, **FITTED, **FIXED, **ON_TEST})
         check_values("calibrator", hyper_parameters(function), chosen.values)
@@ -58,10 +58,10 @@ def check_correction(chosen: Variant) -> None:
             _try(chosen, function)
 
 
-def try_foreign(chosen: Variant) -> None:
-    """Import a calibrator of a user or of an installed package and fit it to a few random predictions."""
+def import_foreign(chosen: Variant) -> None:
+    """Import a calibrator of a user or of an installed package, and check the names of its values."""
     if _is_foreign(chosen.name):
-        _try(Variant(chosen.name), calibrator(str(chosen)))
+        calibrator(str(chosen))
 
 
 def _try(chosen: Variant, function: Callable[..., Map]) -> None:
@@ -85,5 +85,7 @@ def correction(chosen: Variant, held_out: Predictions | None) -> Callable[[Predi
         return lambda test: on_test(test, **values)
     if held_out is None:
         raise InputError(f"{chosen} is fitted on held-out samples, of which there are none")
-    mapping = calibrator(str(chosen))(held_out)
+    mapping: object = calibrator(str(chosen))(held_out)
+    if not isinstance(mapping, Map):
+        raise InputError(f"{chosen} must give a map of assay.maps, and gave a {type(mapping).__name__}")
     return lambda test: mapping

@@ -47,7 +47,7 @@ def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware,
     splits = _data(run.data, Cut(run.held_out, run.n_train))
     made = initialized(network(run.network), splits.train, seed=run.seed)
     names = {"data": run.data, "network": run.network}
-    names |= trained_by([run.data, parse_variant(run.network).name, run.method.name], study.places)
+    names |= trained_by(run.data, parse_variant(run.network).name, run.method.name, study.places)
     if run.start is not None:
         weights = read_weights(run.start)
         splits = started_from(weights, made, splits)

@@ -20,7 +20,7 @@ from assay.maps import Temperature, apply
 from assay.metrics import known_metric, tables
 from assay.predictions import Outcomes, Predictions
 from assay.scores import outcomes_by
-from assay.study._consent import code_of_rows
+from assay.study._consent import names_of_rows
 from assay.study._corrections import correction
 from assay.study._run import Run
 from assay.study._scores import LEARNED, PROBABILITIES, read_score
@@ -148,7 +148,7 @@ def rows_file(study: Study) -> str:
     """A file name that depends on the numbers asked for: studies that ask for others share the folder of a run."""
     names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
     wanted = {name: getattr(study, name) for name in names} | {"columns": SCHEMA.names, "chosen": study.chosen}
-    code = digests(code_of_rows(study), study.places)
+    code = digests(names_of_rows(study), study.places)
     asked = json.dumps(wanted | ({"code": code} if code else {}))
     return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.arrow"
 
