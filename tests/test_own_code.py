@@ -15,6 +15,7 @@ from assay import evaluate, examples
 from assay._core import own_code
 from assay._core.arrays import InputError
 from assay.calibrators import calibrator
+from assay.cli.list import lines
 from assay.nn.recipes import recipe
 from assay.scores import margin, score
 from assay.study import execute, read_rows, read_study, rows_file
@@ -188,3 +189,4 @@ def test_a_package_offers_methods_by_entry_points(beside, monkeypatch):
     assert np.array_equal(score("offered")(test), margin(test))
     assert evaluate(test, ["offered,cut=1.0"]) == {"offered,cut=1.0": 0.0}
     assert recipe("offered,factor=2").batch_size == 256
+    assert lines("calibrators")["offered"] == "From an installed package: own_methods:my_calibrator."

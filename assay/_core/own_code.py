@@ -113,7 +113,12 @@ def trained_by(data: str, network: str, recipe: str, places: Sequence[Path] = ()
 
 def entry_point(kind: str, name: str) -> str | None:
     """What an installed package offers under that name, as package.module:name; nothing is imported."""
-    return _entry_points(KINDS[kind].group).get(name) if kind in KINDS else None
+    return offered(kind).get(name) if kind in KINDS else None
+
+
+def offered(kind: str) -> dict[str, str]:
+    """What installed packages offer of that kind, by name, as package.module:name; nothing is imported."""
+    return _entry_points(KINDS[kind].group)
 
 
 @cache

@@ -9,8 +9,17 @@ from typing import Literal
 
 from rich.console import Console
 
+from assay._core.own_code import offered
 from assay.report import terminal
 
+KIND = {
+    "metrics": "metric",
+    "calibrators": "calibrator",
+    "scores": "score",
+    "recipes": "recipe",
+    "networks": "network",
+    "data": "data set",
+}
 What = Literal["metrics", "calibrators", "scores", "recipes", "networks", "data"]
 
 
@@ -26,7 +35,12 @@ def list_command(what: What) -> None:
 
 
 def lines(what: What) -> dict[str, str]:
-    """The names of a kind, each with its line; nothing that needs torch is imported."""
+    """The names of a kind, each with its line; nothing that needs torch, nor any other package, is imported."""
+    packages = offered(KIND[what])
+    return _own_lines(what) | {name: f"From an installed package: {code}." for name, code in packages.items()}
+
+
+def _own_lines(what: What) -> dict[str, str]:
     if what == "recipes":
         from assay.nn.names import ABOUT
 

@@ -21,7 +21,7 @@ Inputs = Tensor | Mapping[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Inputs of a dataset, read on demand; a random transform draws from the seed of the item."""
+    """Inputs of a dataset, read on demand; a random transform by torch draws from the seed of the item."""
 
     dataset: Dataset[Any]
     places: Tensor  # [n] int64, in the dataset
@@ -35,7 +35,7 @@ class Items:
     def read(self, row: int, seed: int | None) -> Tensor:
         """The input of an item, by its own seed or by its place: never by torch's state."""
         with torch.random.fork_rng([]):
-            torch.manual_seed(row if seed is None else seed)
+            torch.default_generator.manual_seed(row if seed is None else seed)
             return one_input(labeled(self.dataset[int(self.places[row])])[0])
 
 

@@ -80,13 +80,13 @@ def predict(
     inputs: list[Tensor] = []
     with modes_kept(network), _calls_of_linear(network, watched=features) as calls:
         network.eval()
-        for x, y in _labeled(samples, batch_size, workers):
+        for x, y in _labeled(samples, batch_size, like.device, workers):
             found = logits_of(_called(network, x, like))
             if not isinstance(found, Tensor) or found.ndim != 2:
                 shape = list(found.shape) if isinstance(found, Tensor) else f"a {type(found).__name__}"
                 raise InputError(f"{type(network).__name__} must give logits [n, k], and gave {shape}")
             logits.append(found.cpu())
-            labels.append(y)
+            labels.append(y.cpu())
             if features:
                 inputs.append(_last(calls, network)[1].cpu())
             calls.clear()
@@ -97,10 +97,12 @@ def predict(
     return Predictions.from_logits(torch.cat(logits), torch.cat(labels), ids=ids, features=last)
 
 
-def _labeled(samples: Samples | Data, batch_size: int, workers: int) -> Iterator[tuple[Inputs, Tensor]]:
+def _labeled(
+    samples: Samples | Data, batch_size: int, device: torch.device, workers: int
+) -> Iterator[tuple[Inputs, Tensor]]:
     if not isinstance(samples, Samples):
         return labeled_batches(samples, batch_size, workers)
-    return ((batch.x, batch.y) for batch in batches(samples, batch_size, workers=workers))
+    return ((batch.x, batch.y) for batch in batches(samples, batch_size, device=device, workers=workers))
 
 
 def _called(network: nn.Module, x: Inputs, like: Tensor) -> Any:
