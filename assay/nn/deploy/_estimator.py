@@ -87,7 +87,11 @@ def export_estimator(
     shown = ", then ".join(str(each) for each in (inner, mapping) if each is not None) or "unchanged"
     about = {"map": shown, "classes": json.dumps(np.asarray(model.classes_).tolist()), **(metadata or {})}
     about = described(mapping, tail.threshold, about)
-    keep(with_tail(network, chosen, scores, tail), Path(file), inputs, expected, about)
+    try:
+        keep(with_tail(network, chosen, scores, tail), Path(file), inputs, expected, about)
+    except InputError as problem:
+        hint = "trees that follow a scaler agree only in float32: give such an example"
+        raise InputError(f"{problem}; {hint}") from problem
 
 
 def _within(model: Any) -> tuple[Any, nn.Module, Map | None]:
