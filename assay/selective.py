@@ -68,8 +68,8 @@ class SelectiveClassifier:
     """A model, the map of its confidence, and the threshold below which it abstains.
 
     `model` is a fitted scikit-learn classifier, or a function from inputs to logits [n, k], such as a torch module in
-    `eval()` mode. Labels are indices of classes; those of a classifier index its `classes_`. A `Threshold` that was
-    chosen under another map is refused.
+    `eval()` mode, which also takes numpy arrays and a DataLoader of inputs, alone or with labels. Labels are indices of
+    classes; those of a classifier index its `classes_`. A `Threshold` that was chosen under another map is refused.
 
     >>> model = SelectiveClassifier(np.asarray, None, threshold=0.8)  # here the inputs are logits already
     >>> model.decide([[2.0, 0.0], [0.5, 0.0]]).label
@@ -124,9 +124,23 @@ class SelectiveClassifier:
 
 def _logits_of(model: Any, mapping: Map | None) -> Callable[[Any], ArrayLike]:
     if not hasattr(model, "predict_proba"):
-        return lambda x: logits_of(model(x))
+        torch = sys.modules.get("torch")
+        of_torch = torch is not None and isinstance(model, torch.nn.Module)
+        return lambda x: _of_module(torch, model, x) if of_torch else logits_of(model(x))
     refuse_probabilities(mapping)
     return lambda x: arrays.log(arrays.array(model.predict_proba(x), name="probabilities"))
+
+
+def _of_module(torch: Any, model: Any, x: Any) -> ArrayLike:
+    """The logits of a torch module for a tensor, a numpy array or a loader."""
+    if isinstance(x, torch.utils.data.DataLoader):
+        batches = (batch[0] if isinstance(batch, list | tuple) else batch for batch in x)
+        return np.concatenate([arrays.array(_of_module(torch, model, batch), name="logits") for batch in batches])
+    like = next(model.parameters(), None)
+    if isinstance(x, np.ndarray):
+        x = torch.as_tensor(x, dtype=like.dtype if like is not None and x.dtype.kind == "f" else None)
+    logits: ArrayLike = logits_of(model(x if like is None else x.to(like.device)))
+    return logits
 
 
 def _without_gradients() -> AbstractContextManager[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,9 @@ from conftest import gaussian_predictions
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
@@ -381,3 +385,37 @@ def test_a_calibrated_module_survives_torch_export(tmp_path):
     again = torch.export.load(tmp_path / "m.pt2").module()
     for a, b in zip(again(LOGITS.float()), fitted(LOGITS.float()), strict=True):
         assert torch.equal(a, b)
+
+
+def of_scikit_learn(name):
+    """A fitted classifier, and the rows it has not seen."""
+    x, y = blobs(500, 0)
+    x = x.astype(np.float32)
+    if name == "probabilities":
+        return make_pipeline(StandardScaler(), GaussianNB()).fit(x[:300], y[:300]), x[300:], y[300:]
+    if name == "calibrated":
+        forest = make_pipeline(StandardScaler(), RandomForestClassifier(10, max_depth=4, random_state=0))
+        return CalibratedClassifier(forest, "temperature", cv=3).fit(x[:300], y[:300]), x[300:], y[300:]
+    return CalibratedClassifier(LinearSVC(), cv=3).fit(x[:300], y[:300] == "a"), x[300:], y[300:] == "a"
+
+
+@pytest.mark.parametrize("name", ["probabilities", "calibrated", "one margin"])
+def test_a_classifier_of_scikit_learn_is_exported_with_its_map(name, tmp_path):
+    pytest.importorskip("skl2onnx")
+    model, x, y = of_scikit_learn(name)
+    given = Predictions.from_probabilities(model.predict_proba(x), np.searchsorted(model.classes_, y))
+    mapping = temperature(given) if name == "probabilities" else None
+    after = given if mapping is None else maps.apply(mapping, given)
+    export_onnx(model, mapping, tmp_path / "m.onnx", example=x[:50], threshold=choose_threshold(after, coverage=0.5))
+    found, session = run(tmp_path / "m.onnx", X=x)
+    assert found["probabilities"] == pytest.approx(after.probabilities, abs=1e-5)
+    assert found["accept"].mean() == pytest.approx(0.5, abs=0.02)
+    classes = json.loads(session.get_modelmeta().custom_metadata_map["classes"])
+    if name != "probabilities":
+        assert (np.array(classes)[found["logits"].argmax(1)] == model.predict(x)).all()
+
+
+def test_a_map_of_logits_is_not_put_behind_probabilities_of_scikit_learn(tmp_path):
+    model, x, _ = of_scikit_learn("probabilities")
+    with pytest.raises(InputError, match="fitted on logits and these are probabilities"):
+        export_onnx(model, CALIBRATORS["matrix"](gaussian_predictions(300, 3, seed=0)), tmp_path / "m", example=x)

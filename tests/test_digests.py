@@ -132,3 +132,8 @@ def test_first_guesses_are_told_where_to_look():
         assay.losses  # noqa: B018
     with pytest.raises(InputError, match=r"use maps\.answer"):
         maps.apply(COOLED, TEST.logits)
+    assert assay.evaluate(logits=TEST.logits, labels=TEST.labels, keys=["ece"]) == assay.evaluate(TEST, ["ece"])
+    with pytest.raises(InputError, match="labels with either logits or probabilities"):
+        assay.evaluate(logits=TEST.logits)
+    with pytest.raises(InputError, match="not both"):
+        assay.evaluate(TEST, labels=TEST.labels)

@@ -87,6 +87,7 @@ HEAVY = {
     "huggingface_trainer": ["transformers", "accelerate"],
     "boosted_trees": ["xgboost", "lightgbm"],
     "jax_logits": ["jax"],
+    "keras_model": ["keras"],
     "trackers": ["mlflow", "wandb", "tensorboard"],
 }
 

@@ -167,6 +167,16 @@ def test_two_processes_agree_with_one(tmp_path: Path):
     assert torch.allclose(after, weights(model), atol=1e-6)
 
 
+def test_losses_of_accumulated_batches_add_up_to_that_of_the_whole():
+    """As the Trainer calls it: outputs of a batch, its labels, and the number of samples in all batches of the step."""
+    from assay.integrations import huggingface as hf
+
+    logits, labels = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
+    loss = hf.loss(focal)
+    parts = [loss({"logits": logits[i : i + 2]}, labels[i : i + 2], num_items_in_batch=8) for i in range(0, 8, 2)]
+    assert torch.allclose(torch.stack(parts).sum(), focal(logits, labels))
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("batches", [1, 4])
@@ -234,3 +244,25 @@ def test_hugging_face_trains_like_the_loop_by_hand(tmp_path, batches, rho):
     assert trainer.evaluate()["eval_ece"] >= 0
     predictions = hf.predictions(trainer.predict(rows))
     assert np.array_equal(predictions.labels, labels.numpy())
+
+
+def test_displays_draw_as_those_of_scikit_learn():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from sklearn.linear_model import LogisticRegression
+
+    from assay.integrations.displays import ReliabilityDisplay, RiskCoverageDisplay
+
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.where(x[:, 0] + x[:, 1] ** 3 > 0, "yes", "no")
+    model = LogisticRegression().fit(x, y)
+    shown = RiskCoverageDisplay.from_estimator(model, x, y)
+    assert shown.risk_coverage.risk[-1] == pytest.approx(1 - model.score(x, y))
+    assert shown.figure_ is shown.ax_.figure
+    assert "LogisticRegression" in [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    of_one = ReliabilityDisplay.from_predictions(y, model.predict_proba(x)[:, 1], labels=["no", "yes"], ax=shown.ax_)
+    of_all = ReliabilityDisplay.from_predictions(y, model.predict_proba(x), labels=model.classes_)
+    assert of_one.ax_ is shown.ax_
+    assert np.allclose(of_one.bins.confidence, of_all.bins.confidence)
+    assert of_all.bins.count.sum() == 200

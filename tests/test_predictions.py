@@ -356,3 +356,15 @@ def test_what_is_no_table_of_numbers_is_refused(values, message):
 def test_labels_that_are_whole_numbers_may_be_floats():
     """As XGBoost has them."""
     assert Predictions.from_logits(LOGITS, [0.0, 1.0, 1.0]).labels.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("make", [Predictions.from_logits, Predictions.from_probabilities])
+def test_labels_can_be_names_of_the_columns(make):
+    values, names = [[0.75, 0.25], [0.5, 0.5]], np.array(["dog", "cat"])
+    found = make(values, ["cat", "dog"], classes=names)
+    assert found.labels.tolist() == [1, 0]
+    assert found.classes == ("dog", "cat")
+    with pytest.raises(InputError, match="row 1: label 'eel' is none of the classes dog, cat"):
+        make(values, ["cat", "eel"], classes=names)
+    with pytest.raises(InputError, match="must name each of the 2 columns once"):
+        make(values, ["cat", "dog"], classes=["cat"])

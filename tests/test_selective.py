@@ -255,3 +255,14 @@ def test_a_class_that_is_absent_has_no_share_of_rejections():
     report = SelectiveClassifier(np.asarray, None, 0.5).report(predictions.logits, predictions.labels)
     assert report.rejected_by_class == pytest.approx((0, 1, nan), nan_ok=True)
     assert "class 1 is rejected most" in str(report)
+
+
+def test_a_torch_module_takes_numpy_and_loaders():
+    from torch.utils.data import DataLoader, TensorDataset
+
+    x = torch.randn(10, 4, generator=torch.Generator().manual_seed(0))
+    model = SelectiveClassifier(torch.nn.Linear(4, 3).eval(), None, threshold=0.4)
+    decided = model(x).label
+    assert np.array_equal(model(x.double().numpy()).label, decided)
+    assert np.array_equal(model(DataLoader(TensorDataset(x, torch.zeros(10)), 4)).label, decided)
+    assert np.array_equal(model(DataLoader(list(x), 4)).label, decided)

@@ -10,13 +10,14 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from assay._core.arrays import InputError
-from assay._core.own_code import import_own, is_own
+from assay._core.own_code import KINDS, entry_point, import_own, is_own
 
 T = TypeVar("T")
 
 EXTRAS = {  # which extra installs a package, and what the package is for
     **dict.fromkeys(("torch", "lightning", "PIL", "sklearn"), ("train", "training needs")),
     **dict.fromkeys(("onnx", "onnxruntime", "onnxscript"), ("onnx", "ONNX export needs")),
+    "skl2onnx": ("integrations", "ONNX export of scikit-learn needs"),
     "matplotlib": ("figures", "figures need"),
     "datasets": ("hub", "downloading data needs"),
     "ray": ("ray", "the engine ray needs"),
@@ -31,6 +32,8 @@ def hint(name: str, names: Iterable[str]) -> str:
     """
     known = list(names)
     close = get_close_matches(name, known, n=1)
+    if not known:
+        return "there is none by name"
     return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
 
 
@@ -41,21 +44,25 @@ def lookup(kind: str, name: str, table: Mapping[str, T]) -> T:
     return table[name]
 
 
-def lookup_or_import(kind: str, name: str, table: Mapping[str, T], own: str, parameters: Sequence[str]) -> T:
-    """The entry of the table with that name, or a user's own at "package.module:own", which has these parameters."""
-    if name not in table and is_own(name):
-        imported: T = import_own(kind, name, parameters)
+def lookup_or_import(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """The entry of the table with that name, an installed package's entry point, or a user's own package.module:name.
+
+    The kind is one of `KINDS`.
+    """
+    if name not in table and (own := name if is_own(name) else entry_point(kind, name)) is not None:
+        imported: T = import_own(kind, own)
         return imported
     try:
         return lookup(kind, name, table)
     except InputError as problem:
-        raise InputError(f"{problem}. Your own is package.module:{own}".replace("?.", "?")) from problem
+        raise InputError(f"{problem}. Your own is package.module:{KINDS[kind].own}".replace("?.", "?")) from problem
 
 
 def hyper_parameters(*functions: Callable[..., Any]) -> list[str]:
-    """The keyword-only parameters of the functions."""
+    """The parameters of the functions that are keyword-only or have a default."""
     parameters = [p for function in functions for p in signature(function).parameters.values()]
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    named = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [p.name for p in named if p.kind is p.KEYWORD_ONLY or p.default is not p.empty]
 
 
 def check_values(kind: str, known: Sequence[str], values: Iterable[str]) -> None:

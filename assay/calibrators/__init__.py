@@ -71,7 +71,7 @@ def calibrator(method: str | Callable[..., Map]) -> Callable[..., Map]:
     if callable(method):
         return method
     variant = parse_variant(method)
-    found = lookup_or_import("calibrator", variant.full_name, CALIBRATORS, "function", ("held_out",))
+    found = lookup_or_import("calibrator", variant.full_name, CALIBRATORS)
     check_values("calibrator", hyper_parameters(found), variant.values)
     values: dict[str, Any] = dict(variant.values)
     return partial(found, **values) if values else found

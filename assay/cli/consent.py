@@ -20,7 +20,8 @@ def agreed(study: Study, file: Path, *, allow_code: bool) -> bool:
     if allow_code:
         return True
     known = _remembered()
-    new = [code for code in map(located, own_code(study)) if _key(code) not in known]
+    named = [located(name, study.places) for name in own_code(study)]
+    new = [code for code in named if _key(code) not in known]
     if new:
         _ask(file, new)
         _remember([*known, *map(_key, new)])

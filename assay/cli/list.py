@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Literal
 
+from assay._core.own_code import offered
 from assay.cli.output import show
 from assay.report import terminal
 
+KIND = {
+    "metrics": "metric",
+    "calibrators": "calibrator",
+    "scores": "score",
+    "recipes": "recipe",
+    "networks": "network",
+    "data": "data set",
+}
 What = Literal["metrics", "calibrators", "scores", "recipes", "networks", "data"]
 
 
@@ -25,7 +34,12 @@ def list_command(what: What) -> None:
 
 
 def lines(what: What) -> dict[str, str]:
-    """The names of a kind, each with its line; nothing that needs torch is imported."""
+    """The names of a kind, each with its line; nothing that needs torch, nor any other package, is imported."""
+    packages = offered(KIND[what])
+    return _own_lines(what) | {name: f"From an installed package: {code}." for name, code in packages.items()}
+
+
+def _own_lines(what: What) -> dict[str, str]:
     if what == "recipes":
         from assay.nn.names import ABOUT
 

@@ -17,6 +17,7 @@ from rich.table import Table as Grid
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay._core.manifest import FAILED, delete, refuse_foreign
+from assay._core.own_code import located
 from assay._core.writing import not_over, replacing
 from assay.cli.consent import agreed
 from assay.cli.errors import INTERRUPTED
@@ -239,6 +240,14 @@ def status_command(file: Path, *, out: Path = RUNS) -> None:
     _print_failures([run for run, which in states.items() if which == "failed"], out)
 
 
+def _place(name: str, study: Study) -> str:
+    """Code of the user's own with its file, if it is there."""
+    try:
+        return str(located(name, study.places))
+    except InputError:
+        return name
+
+
 @study_app.command(name="check")
 def check_command(file: Path) -> int:
     """Say whether a study can run: its data exist, its networks fit them, each recipe can make a step.
@@ -261,7 +270,7 @@ def check_command(file: Path) -> int:
     if tried.costs:
         show(f"  here, on one thread: {_costs(tried.costs)}")
     for name in own_code(study):
-        show(f"  not tried: {name}, your own code", "dim")
+        show(f"  not tried: {_place(name, study)}", "dim")
     for value in study.assumed:
         show(f"  assumed: {value}", "dim")
     return 2 if tried.problems else 0

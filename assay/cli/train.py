@@ -12,6 +12,8 @@ from cyclopts import Parameter
 from assay import evaluate
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.own_code import trained_by
+from assay._core.variants import parse_variant
 from assay.cli.output import show
 from assay.epochs import Record
 from assay.nn.names import Precision
@@ -101,6 +103,7 @@ def train_command(
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
     made = training.fitting(network, splits.train, data, seed=seed)
     names = {"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {})
+    names |= trained_by(data, parse_variant(network).name, parse_variant(recipe).name)
     if start is not None:
         weights = training.read_weights(start, folder=folder)
         splits = training.started_from(weights, made, splits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -473,7 +473,7 @@ def _unlabelled(table: Mapping[str, Array], columns: Columns) -> Unlabelled:
     if kind in ("confidence", "score"):
         checked = Outcomes.from_scores(values, nobody_knows, is_probability=kind == "confidence")
         return Unlabelled(checked.confidence, checked.is_probability)
-    make = {
+    make: dict[str, Callable[..., Predictions]] = {
         "logits": Predictions.from_logits,
         "probabilities": Predictions.from_probabilities,
         "positive": Predictions.from_binary_probabilities,

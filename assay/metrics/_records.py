@@ -12,9 +12,12 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from assay._core.arrays import InputError
 from assay._core.lookup import check_values, lookup
-from assay._core.variants import parse_variant
+from assay._core.own_code import entry_point, import_own, is_own
+from assay._core.variants import Variant, parse_variant
 from assay.metrics._by_class import ada_ece_positive, classwise_ece, ece_positive, tace
 from assay.metrics._calibration import (
     ada_ece,
@@ -352,7 +355,8 @@ TRIAL = Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]], [0, 0])
 def metric(name: str) -> Metric:
     """The record of a metric, by its key or with values of its own, such as ece,n_bins=25 or fpr95,nearest=True.
 
-    Intervals and tests belong to the default values alone.
+    Intervals and tests belong to the default values alone. Your own is package.module:function, a function of
+    predictions or outcomes; it is imported when it is first computed, and nothing knows which way it is better.
 
     >>> metric("e_aurc,closed_form=True").title
     'E-AURC (closed_form=True)'
@@ -360,6 +364,8 @@ def metric(name: str) -> Metric:
     if name in METRICS:
         return METRICS[name]
     variant = parse_variant(name)
+    if (own := own_metric(variant.name)) is not None:
+        return _of_own(own, variant)
     record = lookup("metric", variant.name, METRICS)
     if not variant.values:
         return record
@@ -376,13 +382,39 @@ def metric(name: str) -> Metric:
     )
 
 
+def _of_own(function: str, variant: Variant) -> Metric:
+    values: dict[str, Any] = dict(variant.values)
+
+    def of(t: Tables) -> float:
+        if t.summary is not None:
+            raise InputError(f"{function} needs the rows, of which this is a summary")
+        return float(import_own("metric", function)(t.source, **values))
+
+    return Metric(str(variant), "description", "-", PLAIN, str(variant), f"your own, {function}", of, _any)
+
+
+def own_metric(name: str) -> str | None:
+    """The code of a metric that is a user's own or an installed package's, as package.module:name."""
+    return name if is_own(name) else None if name in METRICS else entry_point("metric", name)
+
+
 def known_metric(name: str) -> Metric | None:
     """The same; None if there is no metric of that name, as for a temperature."""
-    return metric(name) if name.partition(",")[0] in METRICS else None
+    key = name.partition(",")[0]
+    return metric(name) if key in METRICS or own_metric(key) else None
 
 
-def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict[str, float]:
+def evaluate(
+    predictions: Measurable | None = None,
+    keys: Iterable[str] | None = None,
+    *,
+    logits: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> dict[str, float]:
     """Compute every metric that the input allows, or only those in `keys`.
+
+    The input is predictions, outcomes or a summary; or arrays: `labels` with `logits` or `probabilities`.
 
     From `Outcomes` metrics that need the probabilities of all classes are absent; from a score that is no probability,
     all but accuracy and the ranking metrics. An undefined metric (AUROC without an error) is nan.
@@ -392,6 +424,10 @@ def evaluate(predictions: Measurable, keys: Iterable[str] | None = None) -> dict
     >>> {key: round(value, 3) for key, value in evaluate(o, ["ece", "auroc"]).items()}
     {'ece': 0.35, 'auroc': 0.667}
     """
+    if predictions is None:
+        predictions = _of_arrays(logits, probabilities, labels)
+    elif not (logits is None and probabilities is None and labels is None):
+        raise InputError("evaluate takes predictions or arrays, not both")
     if keys is None:
         t = tables(predictions)
         return {key: t.once(each.of) for key, each in METRICS.items() if each.needs(t)}
@@ -405,3 +441,12 @@ def _required(metric: Metric, t: Tables) -> float:
     if not metric.needs(t):
         raise InputError(f"these predictions do not give '{metric.key}': {metric.line}")
     return t.once(metric.of)
+
+
+def _of_arrays(logits: ArrayLike | None, probabilities: ArrayLike | None, labels: ArrayLike | None) -> Predictions:
+    if labels is None or (logits is None) == (probabilities is None):
+        raise InputError("evaluate takes predictions, or labels with either logits or probabilities")
+    if logits is not None:
+        return Predictions.from_logits(logits, labels)
+    assert probabilities is not None, "one of the two is given"
+    return Predictions.from_probabilities(probabilities, labels)

@@ -6,6 +6,8 @@ from typing import Literal
 
 Precision = Literal["32-true", "bf16-mixed", "16-mixed", "64-true"]
 """Precisions of weights and arithmetic in training."""
+PARTS_OF_RECIPES = ("loss", "objective", "optimizer")
+"""Parts of a recipe that can be a user's own, as in loss=package.module:function."""
 LISTS = ("gammas", "starts", "cuts")
 """Hyper-parameters of recipes whose value is a list."""
 

@@ -1,5 +1,11 @@
 """Confidence scores: one number for each answer, by which right answers should rank above wrong ones."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from assay._core.lookup import check_values, hyper_parameters, lookup_or_import
+from assay._core.variants import parse_variant
 from assay.scores._from_predictions import (
     Score,
     energy,
@@ -21,6 +27,19 @@ SCORES: dict[str, Score] = {
 }
 """Scores that need nothing but the predictions."""
 
+
+def score(name: str) -> Score:
+    """The score of that name, or your own at `package.module:function`, with values if any.
+
+    >>> score("margin").__name__
+    'margin'
+    """
+    variant = parse_variant(name)
+    found: Callable[..., Any] = lookup_or_import("score", variant.full_name, SCORES)
+    check_values("score", hyper_parameters(found), variant.values)
+    return partial(found, **variant.values) if variant.values else found
+
+
 __all__ = [
     "SCORES",
     "MaxLogitPNorm",
@@ -33,5 +52,6 @@ __all__ = [
     "max_probability",
     "negative_entropy",
     "outcomes_by",
+    "score",
     "trust_score",
 ]

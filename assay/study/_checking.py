@@ -11,9 +11,10 @@ from pathlib import Path
 
 from torch import nn
 
+from assay import scores
 from assay._core.arrays import InputError
-from assay._core.own_code import is_own
-from assay._core.variants import parse_variant
+from assay._core.own_code import is_own, located
+from assay._core.variants import Variant, parse_variant
 from assay.epochs import NOTHING
 from assay.metrics import evaluate
 from assay.nn.data import Cut, Splits, load, loader, noise_images
@@ -21,8 +22,8 @@ from assay.nn.networks import network
 from assay.nn.recipes import recipe
 from assay.nn.training import Hardware, described_splits, fitting, initialized, train
 from assay.predictions import Outcomes
-from assay.study._consent import refuse_own_code
-from assay.study._corrections import FITTED, UNCHANGED
+from assay.study._consent import own_code, permit_own_code
+from assay.study._corrections import UNCHANGED, import_foreign, is_fitted
 from assay.study._costs import Cost, Sizes, cost
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED, PROBABILITIES
@@ -52,8 +53,13 @@ def check(study: Study, *, only: str = "*", root: Path | None = None, allow_code
 
     Runs that exist under `root` must have been trained on the same data. Own code of the study is called if allowed.
     """
-    refuse_own_code(study, allow_code=allow_code)
-    runs = _buildable(study, only)
+    permit_own_code(study, allow_code=allow_code)
+    runs = _buildable(study, only, own=True)
+    for calibrator in study.corrections:
+        import_foreign(calibrator)
+    for score in study.scores_in_full:
+        if is_own(score.name):
+            scores.score(str(score))
     for data, cut in _cuts(runs):
         splits = load(data, cut=cut)
         _check_sizes(study, data, splits)
@@ -99,7 +105,9 @@ def try_out(study: Study) -> Attempt:
 
 
 def _tried(study: Study) -> Iterator[str | Cost]:
-    runs = [run for run in _buildable(study) if not is_own(run.data)]
+    for name in own_code(study):
+        yield from _wrong(partial(located, name, study.places))
+    runs = [run for run in _buildable(study, own=False) if not (is_own(run.data) or is_own(run.method.name))]
     networks = [str(variant) for variant in study.networks_in_full if not is_own(variant.name)]
     for data, cut in _cuts(runs):
         try:
@@ -132,24 +140,26 @@ def _tried(study: Study) -> Iterator[str | Cost]:
                 yield f"{run.method} with {run.network} on {data}: {problem}"
 
 
-def _wrong(checked: Callable[[], None]) -> Iterator[str]:
+def _wrong(checked: Callable[[], object]) -> Iterator[str]:
     try:
         checked()
     except InputError as problem:
         yield str(problem)
 
 
-def _buildable(study: Study, only: str = "*") -> list[Run]:
-    _check_names(study)
+def _buildable(study: Study, only: str = "*", *, own: bool) -> list[Run]:
+    """The runs after checks of names and values; recipes of the user's own are called if `own`."""
+    callable_methods = [method for method in study.methods if own or not is_own(method.name)]
+    _check_names(study, callable_methods)
     runs = expand(study)
     reference_method(study)  # raises if the baseline is none of the methods
     _refuse_unmeasured(study)
-    for run in {run.method: run for run in runs}.values():
+    for run in {run.method: run for run in runs if own or not is_own(run.method.name)}.values():
         run.record.refuse_beyond(run.built_recipe().epochs)
     return expand(study, only=only)
 
 
-def _check_names(study: Study) -> None:
+def _check_names(study: Study, methods: list[Variant]) -> None:
     """Refuse unknown data sets, networks and recipes, and values that a recipe does not have."""
     for data in study.data:
         if not is_own(data):
@@ -157,7 +167,7 @@ def _check_names(study: Study) -> None:
     for variant in study.networks_in_full:
         if not is_own(variant.name):
             network(str(variant))
-    for method in study.methods:
+    for method in methods:
         recipe(str(method))
 
 
@@ -165,14 +175,15 @@ def _refuse_unmeasured(study: Study) -> None:
     """Refuse calibrators, scores and metrics that give no number."""
     names = [score.name for score in study.scores_in_full]
     calibrators = [calibrator.name for calibrator in study.corrections]
-    fitted = [name for name in calibrators if name in FITTED]
+    fitted = [name for name in calibrators if is_fitted(name)]
     if study.held_out == 0 and fitted:
         raise InputError(f"{fitted[0]} is fitted on held-out samples, and held_out is 0")
     learned = [name for name in names if name in LEARNED]
     if learned and UNCHANGED not in calibrators:
         raise InputError(f'{learned[0]} is the same whatever the calibrator; name "{UNCHANGED}" among the calibrators')
     of_any_score = evaluate(Outcomes.from_scores([0.0, 1.0], [False, True], is_probability=False))
-    if not {USUAL_SCORE, *PROBABILITIES} & {*names} and not _names(study.metrics) & set(of_any_score):
+    of_ranking = any(name in of_any_score or is_own(name) for name in _names(study.metrics))
+    if not {USUAL_SCORE, *PROBABILITIES} & {*names} and not of_ranking:
         raise InputError(f"{', '.join(names)} only rank, and none of {', '.join(study.metrics)} is of a ranking")
     if study.metrics == [TEMPERATURE] and not any(TEMPERATURE in name for name in calibrators):
         raise InputError(f"none of {', '.join(calibrators)} has a temperature")

@@ -37,7 +37,7 @@ class Sizes:
     def of(cls, splits: Splits) -> Sizes:
         """The sizes of a data set that is at hand."""
         x = splits.train.x
-        shape = tuple(x.shape[1:]) if isinstance(x, Tensor) else (3, x.size, x.size)
+        shape = tuple(x.shape[1:]) if isinstance(x, Tensor) else tuple(x.read(0, None).shape)
         return cls(len(splits.train), len(splits.held_out), len(splits.test), splits.train.n_classes, shape)
 
 

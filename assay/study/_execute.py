@@ -7,12 +7,13 @@ from pathlib import Path
 
 from assay import files
 from assay._core.manifest import alone_in, intact, recording
-from assay._core.variants import Variant
+from assay._core.own_code import trained_by
+from assay._core.variants import Variant, parse_variant
 from assay._core.writing import replacing
 from assay.nn.data import Cut, Splits, load
 from assay.nn.networks import network
 from assay.nn.training import Hardware, discard_unreadable, initialized, predict, read_weights, started_from, train
-from assay.study._consent import refuse_own_code
+from assay.study._consent import permit_own_code
 from assay.study._engine import DONE
 from assay.study._rows import write_rows
 from assay.study._run import Run
@@ -29,7 +30,7 @@ def execute(
     allow_code: bool = False,
 ) -> None:
     """Train the run unless it is trained, predict missing splits, and write the rows."""
-    refuse_own_code(study, allow_code=allow_code)
+    permit_own_code(study, allow_code=allow_code)
     folder = root / run.folder
     splits = ("test", *study.shifts)
     scores = [score for score in study.scores_in_full if score.name in LEARNED]
@@ -46,6 +47,7 @@ def _train_and_predict(study: Study, run: Run, folder: Path, hardware: Hardware,
     splits = _data(run.data, Cut(run.held_out, run.n_train))
     made = initialized(network(run.network), splits.train, seed=run.seed)
     names = {"data": run.data, "network": run.network}
+    names |= trained_by(run.data, parse_variant(run.network).name, run.method.name, study.places)
     if run.start is not None:
         weights = read_weights(run.start)
         splits = started_from(weights, made, splits)

@@ -18,7 +18,7 @@ from typing import Any
 
 from assay._core.manifest import FAILED, LOG, opened
 from assay.nn.training import Hardware, use_threads
-from assay.study._consent import refuse_own_code
+from assay.study._consent import permit_own_code
 from assay.study._engine import Progress, not_done, remember
 from assay.study._execute import execute
 from assay.study._run import Run
@@ -37,7 +37,7 @@ def run_local(
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
     """Run all runs that are not done, `workers` at a time; by default they share the machine's threads."""
-    refuse_own_code(study, allow_code=allow_code)
+    permit_own_code(study, allow_code=allow_code)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "assay.study._local", "assay.study._preloaded"])
     share = threads or max((os.cpu_count() or 1) // workers, 1)

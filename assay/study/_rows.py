@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from assay import files
+from assay import files, scores
 from assay._core.arrays import Floats, InputError
 from assay._core.manifest import intact, recording
+from assay._core.own_code import digests
 from assay._core.variants import Value, Variant, written
 from assay._core.writing import replacing
 from assay.maps import Temperature, apply
 from assay.metrics import known_metric, tables
 from assay.predictions import Outcomes, Predictions
-from assay.scores import SCORES, outcomes_by
+from assay.scores import outcomes_by
+from assay.study._consent import names_of_rows
 from assay.study._corrections import correction
 from assay.study._run import Run
 from assay.study._scores import LEARNED, PROBABILITIES, read_score
@@ -145,9 +147,9 @@ def _conforming(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def rows_file(study: Study) -> str:
     """A file name that depends on the numbers asked for: studies that ask for others share the folder of a run."""
     names = ("calibrators", "scores", "shifts", "metrics", "held_out_sizes", "train_predictions")
-    asked = json.dumps(
-        {name: getattr(study, name) for name in names} | {"columns": SCHEMA.names, "chosen": study.chosen}
-    )
+    wanted = {name: getattr(study, name) for name in names} | {"columns": SCHEMA.names, "chosen": study.chosen}
+    code = digests(names_of_rows(study), study.places)
+    asked = json.dumps(wanted | ({"code": code} if code else {}))
     return f"rows.{sha256(asked.encode()).hexdigest()[:12]}.arrow"
 
 
@@ -213,7 +215,7 @@ def _measured(
     elif score.name != USUAL_SCORE:
         if isinstance(after, Outcomes):
             return  # a map of the confidence gives no other score
-        after = outcomes_by(SCORES[score.name], after)
+        after = outcomes_by(scores.score(str(score)), after)
     found = tables(after)
     for key in wanted:
         record = known_metric(key)

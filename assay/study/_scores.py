@@ -12,6 +12,7 @@ import numpy as np
 from assay._core.arrays import Floats, InputError
 from assay._core.lookup import check_values, hyper_parameters, lookup
 from assay._core.manifest import intact, recording
+from assay._core.own_code import entry_point, is_own
 from assay._core.text import file_name
 from assay._core.variants import Variant
 from assay._core.writing import replacing
@@ -84,7 +85,9 @@ PROBABILITIES = ("confidnet",)
 
 
 def check_score(score: Variant) -> None:
-    """Refuse an unknown score, or values that it does not have."""
+    """Refuse an unknown score, or values that it does not have; reading a study imports no code of others."""
+    if is_own(score.name) or (score.name not in (*SCORES, *LEARNED) and entry_point("score", score.name)):
+        return
     known: dict[str, Callable[..., Any]] = {**SCORES, **LEARNED}
     check_values("score", hyper_parameters(lookup("score", score.name, known)), score.values)
 

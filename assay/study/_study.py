@@ -17,6 +17,7 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -87,6 +88,12 @@ class Study(BaseModel):
     published: list[str] = []  # tables of the papers to show beside ours, such as zhu2022/2
     stands_for: dict[str, str] = {}  # our name: the paper's name whose figures to show beside it
     assumed: list[str] = []  # values that the paper does not print
+    _places: tuple[Path, ...] = PrivateAttr(())
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """Folders where the study's own code is looked for after the usual ones: that of its file."""
+        return self._places
 
     @field_validator("shifts")
     @classmethod
@@ -210,7 +217,9 @@ def read_study(file: str | Path) -> Study:
     """
     content = _content(Path(file))
     try:
-        return Study(**content)
+        study = Study(**content)
+        study._places = (Path(file).resolve().parent,)
+        return study
     except ValidationError as problem:
         raise InputError(f"{file}: {_first(problem)}") from problem
     except InputError as problem:

@@ -7,13 +7,15 @@ from itertools import product
 
 from assay._core.arrays import InputError
 from assay._core.variants import Number, Value, Variant, parse_variant
-from assay.nn.names import LISTS
+from assay.nn.names import LISTS, PARTS_OF_RECIPES
 
 Plain = Number | str | bool
+PARTS = {"recipe": PARTS_OF_RECIPES}  # by kind: what else an entry may name
 Entry = str | dict[str, Plain | list[Plain] | list[list[Number]]]
 """A name, or a table that names it, such as { recipe = "focal", gamma = [1, 3, 5] }: each value of a list in turn.
 
-A hyper-parameter in `LISTS` has a list as its value, { recipe = "flsd53", cuts = [0.2] }, and lists in a list in turn.
+A recipe with a part of the user's own names that part, { loss = "mine:smooth", strength = [0.1, 0.5] }. A
+hyper-parameter in `LISTS` has a list as its value, { recipe = "flsd53", cuts = [0.2] }, and lists in a list in turn.
 """
 
 
@@ -31,10 +33,11 @@ def variants(kind: str, entries: Sequence[Entry]) -> list[Variant]:
 def _variants_of(kind: str, entry: Entry) -> list[Variant]:
     if isinstance(entry, str):
         return [parse_variant(entry)]
-    if kind not in entry:
+    key = next((key for key in (kind, *PARTS.get(kind, ())) if key in entry), None)
+    if key is None:
         raise InputError(f"a {kind} with values names it: {{ {kind} = ..., ... }}, got {entry}")
-    named = parse_variant(str(entry[kind]))
-    axes = {name: _in_turn(name, value) for name, value in entry.items() if name != kind}
+    named = parse_variant(str(entry[key]) if key == kind else f"{key}={entry[key]}")
+    axes = {name: _in_turn(name, value) for name, value in entry.items() if name != key}
     if not all(axes.values()):
         raise InputError(f"a list of values is empty: {entry}")
     combinations = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]

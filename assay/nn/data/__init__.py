@@ -10,6 +10,7 @@ from assay._core.lookup import lookup_or_import
 from assay.nn.data import corruptions
 from assay.nn.data._batches import Sampler, batch_sizes, batches, crop_and_flip, flip, normalized, shuffled_batches
 from assay.nn.data._cifar import cifar10, cifar100
+from assay.nn.data._datasets import Data, Inputs, Items, labeled_batches, samples_of, splits_of
 from assay.nn.data._digits import digits
 from assay.nn.data._image_sets import image_folder, imagenet, svhn, tiny_imagenet
 from assay.nn.data._images import Images
@@ -58,15 +59,18 @@ def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Sp
 
 def loader(name: str) -> Loader:
     """The loader of that name in `DATA`, or a user's own at "package.module:loader"."""
-    return lookup_or_import("data set", name, DATA, "loader", ("folder", "cut"))
+    return lookup_or_import("data set", name, DATA)
 
 
 __all__ = [
     "DATA",
     "Augment",
     "Cut",
+    "Data",
     "Facts",
     "Images",
+    "Inputs",
+    "Items",
     "Loader",
     "Sampler",
     "Samples",
@@ -79,11 +83,14 @@ __all__ = [
     "flip",
     "gaussian_logits",
     "gaussians",
+    "labeled_batches",
     "load",
     "loader",
     "noise_images",
     "normalized",
     "read_glove",
     "samples",
+    "samples_of",
     "shuffled_batches",
+    "splits_of",
 ]

@@ -10,8 +10,7 @@ from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from assay._core.arrays import InputError
-from assay.nn.data._images import Images
-from assay.nn.data._samples import Augment, Samples
+from assay.nn.data._samples import Augment, Samples, Stored
 from assay.nn.objectives import Batch
 
 Sampler = Callable[[Tensor, Tensor, Generator], Tensor]
@@ -99,7 +98,7 @@ def _ready(x: Tensor, samples: Samples) -> Tensor:
     return normalized(x, samples.facts.mean, samples.facts.std) if samples.facts.mean else x
 
 
-def _read(x: Tensor | Images, parts: Sequence[Tensor], seed: int | None, workers: int) -> Iterator[Tensor]:
+def _read(x: Tensor | Stored, parts: Sequence[Tensor], seed: int | None, workers: int) -> Iterator[Tensor]:
     """The inputs of each part: from memory, or by worker processes."""
     if isinstance(x, Tensor):
         return (x.index_select(0, rows.to(x.device)) for rows in parts)
@@ -118,10 +117,10 @@ def _with_short_errors(loaded: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 class _Reading(Dataset[Tensor]):
-    """Images as a dataset for DataLoader."""
+    """Stored inputs as a dataset for DataLoader."""
 
-    def __init__(self, images: Images):
-        self.images = images
+    def __init__(self, stored: Stored):
+        self.stored = stored
 
     def __getitem__(self, item: tuple[int, int | None]) -> Tensor:
-        return self.images.read(*item)
+        return self.stored.read(*item)

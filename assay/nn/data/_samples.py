@@ -5,15 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol, Self
 
 import torch
 from torch import Generator, Tensor
 
 from assay._core.arrays import InputError
-from assay.nn.data._images import Images
 
 Augment = Callable[[Tensor, Generator], Tensor]
 """(a batch of uint8 images [n, c, h, w], randomness) -> the same number of images."""
+
+
+class Stored(Protocol):
+    """Inputs that are read on demand."""
+
+    @property
+    def places(self) -> Tensor:
+        """Where each is, [n] int64."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Tensor) -> Self: ...
+
+    def read(self, row: int, seed: int | None) -> Tensor:
+        """The input of a row; with a seed, augmented by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +47,7 @@ class Facts:
 class Samples:
     """Labeled inputs with their original positions."""
 
-    x: Tensor | Images  # [n, ...]: uint8 images [n, c, h, w], numbers, words [n, length] or trees [n, nodes, 5]
+    x: Tensor | Stored  # [n, ...]: uint8 images [n, c, h, w], numbers, words [n, length] or trees [n, nodes, 5]
     y: Tensor  # [n] int64
     index: Tensor  # [n] int64
     facts: Facts
@@ -91,7 +106,7 @@ def whereabouts(folder: Path | None, name: str) -> str:
     return str(folder / name) if folder else f"{name}/ of the folder that ASSAY_DATA names (it names none)"
 
 
-def samples(x: Tensor | Images, y: Tensor, facts: Facts) -> Samples:
+def samples(x: Tensor | Stored, y: Tensor, facts: Facts) -> Samples:
     """Samples in their original order."""
     return Samples(x, y.long(), torch.arange(len(y)), facts)
 

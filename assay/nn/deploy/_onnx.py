@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import assay
 from assay._core.arrays import InputError, Mask
 from assay._core.writing import replacing
-from assay.maps import ConfidenceMap, LogitMap, Map, OneVsRest, Sequence, Steps, answer, digest, parts
+from assay.maps import ConfidenceMap, Curve, LogitMap, Map, OneVsRest, Sequence, Steps, answer, digest, parts
 from assay.nn.deploy._module import Output
 from assay.predictions import Predictions
 
@@ -43,22 +43,22 @@ def given(values: NDArray[Any], kind: Kind, whose: str) -> Predictions:
         raise InputError(f"{whose}: {problem}") from problem
 
 
-def torch_to_onnx(module: nn.Module, example: Mapping[str, Tensor], file: Path, *, opset: int | None = None) -> None:
-    """Write a module of `*inputs` as ONNX; the first axis of each input is the batch, of any size."""
+def torch_to_onnx(module: nn.Module, example: Mapping[str, Tensor], *, opset: int | None = None) -> Any:
+    """A module of `*inputs` as an ONNX model; the first axis of each input is the batch, of any size."""
     batch = {0: torch.export.Dim("batch")}
     with _quiet():
-        torch.onnx.export(
+        program = torch.onnx.export(
             module,
             tuple(example.values()),
-            str(file),
             dynamo=True,
-            external_data=False,
             input_names=list(example),
             output_names=NAMES,
             dynamic_shapes={"inputs": (batch,) * len(example)},
             opset_version=opset,
             verbose=False,
         )
+    assert program is not None, "dynamo=True returns it"
+    return program.model_proto
 
 
 @contextmanager
@@ -83,16 +83,15 @@ def described(mapping: Map | None, threshold: float, more: Mapping[str, str] | N
 
 
 def keep(
-    draft: Path,
+    model: Any,
     file: Path,
     inputs: dict[str, NDArray[Any]],
     expected: NDArray[Any],
     about: dict[str, str],
 ) -> None:
-    """Compare the probabilities of the draft with the expected ones, fill in its metadata, and save it."""
+    """Compare the probabilities of an ONNX model with the expected ones, fill in its metadata, and save it."""
     import onnx
 
-    model = onnx.load(str(draft))
     model.producer_name = "assay"
     onnx.helper.set_model_props(model, about)
     onnx.checker.check_model(model)
@@ -107,21 +106,21 @@ def keep(
 
 
 def expected_of(mapping: Map | None, raw: Predictions) -> NDArray[Any]:
-    """Probabilities [n, k] that numpy computes from what a model gave; nan in rows that are near an edge of a step."""
+    """Probabilities [n, k] that numpy computes from what a model gave; nan in rows that are near an edge."""
     found = answer(mapping, raw.logits).probabilities
-    return np.where(_near_an_edge(mapping, raw.logits)[:, None], np.nan, found)
+    return np.where(near_an_edge(mapping, raw.logits)[:, None], np.nan, found)
 
 
-def _near_an_edge(mapping: Map | None, raw: NDArray[Any]) -> Mask:
-    """Rows with a probability so close to the edge of a step that rounding may move it to the other side."""
+def near_an_edge(mapping: Map | None, raw: NDArray[Any]) -> Mask:
+    """Rows with a probability so close to a step, or on so steep a line, that rounding moves the result."""
     near = np.zeros(len(raw), dtype=np.bool_)
     before: tuple[LogitMap | ConfidenceMap, ...] = ()
     for part in parts(mapping):
         so_far = answer(Sequence(part.fit, before), raw)
         columns = so_far.probabilities.astype(np.float64).T if isinstance(part, OneVsRest) else so_far.confidence[None]
-        for steps, column in zip(part.maps if isinstance(part, OneVsRest) else (part,), columns, strict=True):
-            if isinstance(steps, Steps) and len(steps.upper) > 1:
-                near |= np.abs(column[:, None] - steps.upper[:-1]).min(1) <= EDGE
+        for steep, column in zip(part.maps if isinstance(part, OneVsRest) else (part,), columns, strict=True):
+            if isinstance(steep, Steps | Curve):
+                near |= np.abs(steep(column + EDGE) - steep(column - EDGE)) > TOLERANCE
         before = (*before, part)
     return near
 

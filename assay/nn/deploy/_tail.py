@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from assay._core.arrays import InputError
 from assay._core.reading import require_file
 from assay.maps import Map, refuse_probabilities
-from assay.nn.deploy._module import calibrated
+from assay.nn.deploy._module import Calibrated, calibrated
 from assay.nn.deploy._onnx import NAMES, Kind, described, expected_of, given, keep, run, torch_to_onnx
 from assay.thresholds import Threshold
 
@@ -47,9 +46,6 @@ def calibrate_onnx(
     `output` names the logits, or the probabilities if that is what the model `gives`; it can be left out if there is
     only one output. `example` holds a batch for each input.
     """
-    import onnx
-    from onnx import compose
-
     network = _read(source)
     names = [found.name for found in network.graph.output]
     if output is None and len(names) > 1:
@@ -66,17 +62,22 @@ def calibrate_onnx(
         refuse_probabilities(mapping)
     expected = expected_of(mapping, given(values, gives, f"{source}: '{chosen}'"))
     tail = calibrated(nn.Identity() if gives == "logits" else Log(), mapping, threshold).eval()
-    network = _modern(network, source)
-    opset = _opset(network)
-    with TemporaryDirectory() as folder, _reasons(source):
-        draft = Path(folder) / "tail.onnx"
-        torch_to_onnx(tail, {"input": torch.from_numpy(values)}, draft, opset=opset)
-        end = compose.add_prefix(onnx.load(str(draft)), "calibrated/")
-        network.ir_version = end.ir_version = max(network.ir_version, end.ir_version)
-        merged = compose.merge_models(network, end, io_map=[(chosen, "calibrated/input")])
-        _rename_outputs(merged)
-        onnx.save(merged, str(draft))
-        keep(draft, Path(file), dict(example), expected, described(mapping, tail.threshold, metadata))
+    with _reasons(source):
+        whole = with_tail(_modern(network, source), chosen, values, tail)
+        keep(whole, Path(file), dict(example), expected, described(mapping, tail.threshold, metadata))
+
+
+def with_tail(network: Any, chosen: str, values: NDArray[Any], tail: Calibrated) -> Any:
+    """The ONNX model with a module behind its output `chosen`, which `values` are an example of."""
+    import onnx
+    from onnx import compose
+
+    end = torch_to_onnx(tail, {"input": torch.from_numpy(values)}, opset=_opset(network))
+    end = compose.add_prefix(end, "calibrated/")
+    network.ir_version = end.ir_version = max(network.ir_version, end.ir_version)
+    merged: onnx.ModelProto = compose.merge_models(network, end, io_map=[(chosen, "calibrated/input")])
+    _rename_outputs(merged)
+    return merged
 
 
 def random_inputs(source: str | Path, *, batch: int = 32, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -150,6 +151,10 @@ def _modern(network: Any, source: str | Path) -> Any:
         return version_converter.convert_version(network, OLDEST_OPSET)
     except Exception as problem:  # the converter's own kinds have no base but this
         raise InputError(f"{source}: cannot be raised from opset {opset} to {OLDEST_OPSET}: {problem}") from problem
+
+
+def _opset(network: Any) -> int:
+    return next(int(found.version) for found in network.opset_import if found.domain in ("", "ai.onnx"))
 
 
 def _rename_outputs(model: Any) -> None:

@@ -76,7 +76,7 @@ def network(name: str) -> Factory:
     Values behind the name replace its own: `network("tree_lstm,width=100")`.
     """
     variant = parse_variant(name)
-    factory = lookup_or_import("network", variant.full_name, NETWORKS, "factory", ("n_classes",))
+    factory = lookup_or_import("network", variant.full_name, NETWORKS)
     if not variant.values:
         return factory
     check_values("network", [p for p in hyper_parameters(factory) if p not in OFFERS], variant.values)

@@ -8,17 +8,33 @@ training, so that any recipe runs at any length: `dataclasses.replace(recipe("fm
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from assay._core.arrays import InputError
-from assay._core.lookup import lookup
+from assay._core.lookup import lookup, lookup_or_import
 from assay._core.variants import Value, Variant, parse_variant
 from assay.nn.names import ABOUT
-from assay.nn.recipes._methods import Method, Values, number, with_rates
+from assay.nn.recipes._methods import (
+    Method,
+    Values,
+    from_baseline,
+    minimizing,
+    number,
+    with_objective,
+    with_optimizer,
+    with_rates,
+)
 from assay.nn.recipes._setups import OF_ONE_METHOD, SETUPS, Setup
 from assay.nn.recipes._table import METHODS, PRIMARIES, SECONDARIES
 from assay.nn.training import Recipe
 
+OWN: dict[str, Callable[..., Method]] = {
+    "loss": minimizing,
+    "objective": with_objective,
+    "optimizer": with_optimizer,
+}
+"""Parts of a recipe that can be a user's own, and the method that puts one into the baseline."""
 RATES = {"learning_rate": "lr", "weight_decay": "weight_decay"}
 """Values that every recipe has, and what its optimizer calls them."""
 
@@ -28,6 +44,10 @@ def recipe(name: str, values: Values | None = None) -> Recipe:
 
     `values`, and those behind the name, replace its own hyper-parameters; every recipe has a learning_rate and a
     weight_decay.
+
+    The baseline with a part of your own is loss=package.module:function, objective=... or optimizer=..., and a recipe
+    of your own is package.module:function, a function of the baseline. Their other parameters are values:
+    recipe("loss=mine:smooth,strength=0.1").
 
     >>> recipe("fmfp").epochs, recipe("fmfp@mukhoti2020").epochs
     (200, 350)
@@ -40,10 +60,20 @@ def recipe(name: str, values: Values | None = None) -> Recipe:
     own = {name: value for name, value in variant.values.items() if name not in RATES}
     try:
         rates = {RATES[name]: _rate(name, value) for name, value in variant.values.items() if name in RATES}
-        made = lookup("recipe", variant.name, METHODS)(_setup(variant), own)
+        made = _method(variant.name)(_setup(variant), own)
         return replace(with_rates(made, rates), name=str(variant))
     except (InputError, ValueError, TypeError) as problem:
         raise InputError(f"recipe '{variant}': {problem}" if variant.values else str(problem)) from problem
+
+
+def _method(name: str) -> Method:
+    part, equals, function = name.partition("=")
+    if equals:
+        return lookup("part of a recipe", part, OWN)(lookup_or_import(part, function, {}))
+    if name in METHODS:
+        return METHODS[name]
+    found: Callable[..., Recipe] = lookup_or_import("recipe", name, METHODS)
+    return from_baseline(found)
 
 
 def _rate(name: str, value: Value) -> float:
@@ -65,6 +95,7 @@ RECIPES: dict[str, Recipe] = {name: recipe(name) for name in METHODS}
 __all__ = [
     "ABOUT",
     "METHODS",
+    "OWN",
     "PRIMARIES",
     "RATES",
     "RECIPES",

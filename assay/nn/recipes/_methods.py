@@ -15,6 +15,7 @@ from assay._core.lookup import check_values, hyper_parameters, lookup
 from assay._core.variants import Value
 from assay.nn.losses import Loss, with_secondary
 from assay.nn.objectives import (
+    Objective,
     crl,
     cs_kd,
     margin,
@@ -71,6 +72,36 @@ def by(objective: Callable[..., MakeObjective], **own: Any) -> Method:
         if setup.of is not of_loss:
             raise InputError(f"{objective.__name__} looks at one answer a sample, this set-up at every node of a tree")
         return replace(setup.baseline, objective=objective(**_allowed(objective, own, values)))
+
+    return method
+
+
+def with_objective(make: Callable[..., Objective]) -> Method:
+    """The baseline with the objective that `make` makes of a task; values are its hyper-parameters."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        return replace(setup.baseline, objective=partial(make, **_allowed(make, {}, values)))
+
+    return method
+
+
+def with_optimizer(make: Callable[..., Optimizer]) -> Method:
+    """The baseline with the optimizer that `make` makes of a network; values are its hyper-parameters."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        return replace(setup.baseline, optimizer=partial(make, **_allowed(make, {}, values)))
+
+    return method
+
+
+def from_baseline(make: Callable[..., Recipe]) -> Method:
+    """The recipe that `make` makes of the baseline; values are its hyper-parameters."""
+
+    def method(setup: Setup, values: Values) -> Recipe:
+        made: object = make(setup.baseline, **_allowed(make, {}, values))
+        if not isinstance(made, Recipe):
+            raise InputError(f"{make.__name__} must give a Recipe, and gave a {type(made).__name__}")
+        return made
 
     return method
 

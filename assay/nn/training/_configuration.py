@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from assay.nn.data import Samples, Splits
+from assay.nn.data import Images, Samples, Splits
 
 OF_IMAGES = 16  # images on disk that a digest reads
 
@@ -106,8 +106,10 @@ def _inputs(samples: Samples) -> list[Tensor]:
     x = samples.x
     if isinstance(x, Tensor):
         return [x]
-    some = x.places[torch.linspace(0, len(x) - 1, min(OF_IMAGES, len(x))).long()].tolist()
-    encoded = [torch.frombuffer(bytearray(x.source(place)[1]), dtype=torch.uint8) for place in some]
+    some = torch.linspace(0, len(x) - 1, min(OF_IMAGES, len(x))).long()
+    if not isinstance(x, Images):
+        return [x.places, *(x.read(row, None) for row in some.tolist())]
+    encoded = [torch.frombuffer(bytearray(x.source(place)[1]), dtype=torch.uint8) for place in x.places[some].tolist()]
     return [x.places, torch.tensor(x.size), *encoded]
 
 

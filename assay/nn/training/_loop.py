@@ -13,7 +13,7 @@ from torch import Generator, nn
 
 from assay._core.arrays import InputError
 from assay.epochs import Record
-from assay.nn.data import Sampler, Samples, Splits, batch_sizes, shuffled_batches
+from assay.nn.data import Data, Sampler, Samples, Splits, batch_sizes, shuffled_batches, splits_of
 from assay.nn.objectives import Batch, Task
 from assay.nn.training._configuration import described, described_network, described_splits
 from assay.nn.training._folder import RunFolder, restoring
@@ -52,7 +52,7 @@ class Trained:
 
 def train(
     network: nn.Module,
-    splits: Splits,
+    splits: Splits | Data,
     recipe: Recipe,
     *,
     seed: int = 0,
@@ -63,10 +63,15 @@ def train(
 ) -> Trained:
     """Train the network, in place, and predict held-out and test samples.
 
+    A torch Dataset or DataLoader of (x, y) is taken too: a tenth of it is held out, and the batches are the recipe's.
+    `assay.nn.data.splits_of` makes splits of several.
+
     (seed, epoch) decide order, augmentation and dropout of an epoch; torch's random state stays as it was. With a
     folder `out`, an interrupted run continues after its last finished epoch and ends as it would have without the
     interruption. `names`, for instance of the data set and the network, are written to its run.json.
     """
+    if not isinstance(splits, Splits):
+        splits = splits_of(splits)
     record.refuse_beyond(recipe.epochs)
     recipe.keep().refuse(recipe.epochs, held_out=len(splits.held_out))
     fabric = launched(hardware)

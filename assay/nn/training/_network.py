@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from assay._core.arrays import InputError
-from assay.nn.data import Samples, batches
+from assay._core.outputs import logits_of
+from assay.nn.data import Data, Inputs, Samples, batches, labeled_batches
 from assay.nn.networks import Factory, build, network
 from assay.nn.optim import modes_kept
 from assay.predictions import Predictions
@@ -64,28 +66,49 @@ def _refuse_untrainable(made: object) -> None:
 
 @torch.no_grad()
 def predict(
-    network: nn.Module, samples: Samples, *, batch_size: int = 500, features: bool = False, workers: int = 0
+    network: nn.Module, samples: Samples | Data, *, batch_size: int = 500, features: bool = False, workers: int = 0
 ) -> Predictions:
     """The network's predictions on the samples, in eval mode and its own precision; ids are their original positions.
 
-    With `features`, the predictions have the inputs of its last linear layer, for scores that need them.
+    A torch Dataset or DataLoader of (x, y) or of dicts with `labels` is taken too; a dict goes to the network by name,
+    and what the network calls `logits` are the logits. With `features`, the predictions have the inputs of its last
+    linear layer, for scores that need them.
     """
     like = next(network.parameters(), torch.empty(0))
     logits: list[Tensor] = []
+    labels: list[Tensor] = []
     inputs: list[Tensor] = []
     with modes_kept(network), _calls_of_linear(network, watched=features) as calls:
         network.eval()
-        for batch in batches(samples, batch_size, device=like.device, workers=workers):
-            found = network(as_weights(batch.x, like))
+        for x, y in _labeled(samples, batch_size, like.device, workers):
+            found = logits_of(_called(network, x, like))
             if not isinstance(found, Tensor) or found.ndim != 2:
                 shape = list(found.shape) if isinstance(found, Tensor) else f"a {type(found).__name__}"
                 raise InputError(f"{type(network).__name__} must give logits [n, k], and gave {shape}")
             logits.append(found.cpu())
+            labels.append(y.cpu())
             if features:
                 inputs.append(_last(calls, network)[1].cpu())
             calls.clear()
     last = torch.cat(inputs) if features else None
-    return Predictions.from_logits(torch.cat(logits), samples.y, ids=samples.index, features=last)
+    if not logits:
+        raise InputError("there is no sample to predict")
+    ids = samples.index if isinstance(samples, Samples) else None
+    return Predictions.from_logits(torch.cat(logits), torch.cat(labels), ids=ids, features=last)
+
+
+def _labeled(
+    samples: Samples | Data, batch_size: int, device: torch.device, workers: int
+) -> Iterator[tuple[Inputs, Tensor]]:
+    if not isinstance(samples, Samples):
+        return labeled_batches(samples, batch_size, workers)
+    return ((batch.x, batch.y) for batch in batches(samples, batch_size, device=device, workers=workers))
+
+
+def _called(network: nn.Module, x: Inputs, like: Tensor) -> Any:
+    if isinstance(x, Mapping):
+        return network(**{name: as_weights(value.to(like.device), like) for name, value in x.items()})
+    return network(as_weights(x.to(like.device), like))
 
 
 @contextmanager
