@@ -153,10 +153,6 @@ def _modern(network: Any, source: str | Path) -> Any:
         raise InputError(f"{source}: cannot be raised from opset {opset} to {OLDEST_OPSET}: {problem}") from problem
 
 
-def _opset(network: Any) -> int:
-    return next(int(found.version) for found in network.opset_import if found.domain in ("", "ai.onnx"))
-
-
 def _rename_outputs(model: Any) -> None:
     """Remove the prefix from the outputs of the tail, and rename nodes of the network that have these names."""
     for name in NAMES:

@@ -74,6 +74,8 @@ def shifts(test: Samples) -> dict[str, Callable[[], Samples]]:
 def _shift(test: Samples, corruption: Corruption, severity: int) -> Samples:
     if isinstance(test.x, Images):
         return replace(test, x=replace(test.x, change=partial(_corrupted_image, corruption, severity)))
+    if not isinstance(test.x, Tensor):
+        raise InputError("corruptions need images in memory, or files of images that are read on demand")
     return replace(test, x=corrupted(test.x, corruption, severity, Generator().manual_seed(severity)))
 
 
