@@ -250,7 +250,7 @@ def _head(file: Path | str) -> Any:
 
 
 def _rows(most: int, used: Needed) -> int:
-    return max(most // max(used.width // 8, 1), 1)
+    return max(most // max(used.width // 2, 1), 1)
 
 
 def assemble(table: Mapping[str, Array], columns: Columns = Columns()) -> Predictions | Outcomes:
