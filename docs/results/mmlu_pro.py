@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 from scipy.stats import binomtest, spearmanr
 
-from assay import Outcomes, compare, files
+from assay import Outcomes, files
 from assay.comparing import AXES, LEVEL
 from assay.files import Columns, Sheet
-from assay.metrics import METRICS, Tables
-from assay.metrics.inference import holm
+from assay.metrics import COMPARED, METRICS, Tables
+from assay.metrics.inference import Change, holm
 
 THINKING = ("Qwen3-4B", "Qwen3-14B", "Qwen3-235B-A22B-fp8-tput")
 QUANTIZED = (("Qwen3-14B", "Qwen3-14B-FP8"), ("Qwen3-14B", "Qwen3-14B-AWQ"), ("Qwen3-32B", "Qwen3-32B-AWQ"))
@@ -36,7 +36,7 @@ FAMILIES = (
     ("grok-3-mini-beta", "grok-3-beta"),
 )
 Key = tuple[str, str]
-Change = tuple[str, float, float, float]  # name, first AUROC or error, second, p-value
+Found = tuple[str, float, float, float]  # name, the metric of the first, of the second, p-value
 
 
 def paired(a: Sheet, b: Sheet) -> tuple[Outcomes, Outcomes]:
@@ -45,17 +45,18 @@ def paired(a: Sheet, b: Sheet) -> tuple[Outcomes, Outcomes]:
     return tuple(s.rows[np.argsort(s.question)][np.isin(np.sort(s.question), shared)] for s in (a, b))  # type: ignore[return-value]
 
 
-def changes(pairs: Iterable[tuple[str, Sheet, Sheet]], axis: str) -> list[Change]:
+def changes(pairs: Iterable[tuple[str, Sheet, Sheet]], axis: str) -> list[Found]:
     """The metric of an axis of both sides of each pair, with p-values corrected together."""
-    made = []
+    metric, made = COMPARED[AXES[axis][0]], []
     for name, a, b in pairs:
-        d = compare(*paired(a, b)).differences[AXES[axis][0]]
-        made.append((name, d.a, d.b, 1.0 if d.p_value is None else d.p_value))
+        first, second = (Tables(rows) for rows in paired(a, b))
+        test = metric.paired(first, second) if metric.paired else None
+        made.append((name, metric.of(first), metric.of(second), test.p_value if isinstance(test, Change) else 1.0))
     corrected = holm([p for *_, p in made])
     return [(name, a, b, p) for (name, a, b, _), p in zip(made, corrected, strict=True)]
 
 
-def told(title: str, found: list[Change], axis: str, *, each: bool = True) -> None:
+def told(title: str, found: list[Found], axis: str, *, each: bool = True) -> None:
     sign = AXES[axis][1]
     better, worse = (sum(p < LEVEL and s * sign * (b - a) > 0 for _, a, b, p in found) for s in (1, -1))
     up = sum(sign * (b - a) > 0 for _, a, b, _ in found)
@@ -100,7 +101,7 @@ def correlations(sheets: dict[Key, Sheet], models: list[str]) -> None:
         )
         family = np.unique([re.split(r"[-\d]", m)[0] for m in there], return_inverse=True)[1]
         drawn = []
-        for _ in range(2000):
+        for _ in range(500):
             rows = np.concatenate([np.flatnonzero(family == f) for f in rng.choice(family.max() + 1, family.max() + 1)])
             drawn.append(spearmanr(values[rows, 0], values[rows, 1]).statistic)
         low, high = np.nanquantile(drawn, [0.025, 0.975])
