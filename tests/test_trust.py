@@ -511,6 +511,7 @@ FIT = {"kind": "Fit", "objective": "NLL", "before": 1.0, "after": 0.9, "iteratio
 BROKEN_MAPS = {
     "a text for a number": {"kind": "Temperature", "fit": FIT, "t": "2", "n_classes": 2},
     "a number that cannot be": {"kind": "Temperature", "fit": FIT, "t": -1.0, "n_classes": 2},
+    "a number too large": {"kind": "Logistic", "fit": FIT, "a": 1e308, "b": 1.0, "m": 0.0},
     "true for a number": {"kind": "Temperature", "fit": FIT, "t": True, "n_classes": 2},
     "nothing for a fit": {"kind": "Temperature", "fit": None, "t": 2.0, "n_classes": 2},
     "an unknown field": {"kind": "Temperature", "fit": FIT, "t": 2.0, "n_classes": 2, "x": 1},

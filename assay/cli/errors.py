@@ -48,8 +48,7 @@ def errors_as_lines() -> Iterator[None]:
 
 def _unforeseen(problem: Exception) -> tuple[str, int]:
     """A missing package by what installs it, anything else by its kind and place."""
-    package = (getattr(problem, "name", None) or "").partition(".")[0]
-    if isinstance(problem, ImportError) and package in EXTRAS:
+    if isinstance(problem, ImportError) and (package := (problem.name or "").partition(".")[0]) in EXTRAS:
         return missing(package), 2
     place = extract_tb(problem.__traceback__)[-1]
     where = f"{Path(place.filename).name}, line {place.lineno}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay._core.arrays import Array, Floats
-from assay.maps._kinds import ConfidenceMap, probabilities, require, rising
+from assay.maps._kinds import ConfidenceMap, calculable, probabilities, require, rising
 
 CLIP = 2.0**-53  # log-odds are taken of a confidence at least this far from 0 and 1
 
@@ -65,7 +65,7 @@ class Logistic(ConfidenceMap):
     m: float
 
     def __post_init__(self) -> None:
-        require(np.isfinite((self.a, self.b, self.m)).all(), self, "finite numbers")
+        require(calculable(self.a, self.b, self.m), self, "numbers to calculate with")
 
     @property
     def keeps_ranking(self) -> bool:
@@ -88,7 +88,7 @@ class ScoreLogistic(ConfidenceMap):
     m: float
 
     def __post_init__(self) -> None:
-        require(np.isfinite((self.a, self.m)).all(), self, "finite numbers")
+        require(calculable(self.a, self.m), self, "numbers to calculate with")
 
     @property
     def keeps_ranking(self) -> bool:

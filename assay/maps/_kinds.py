@@ -11,6 +11,8 @@ import numpy as np
 from assay._core.arrays import Array, Floats, InputError
 from assay._core.showing import html_table
 
+LARGEST = 1e30  # number of a map
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -77,6 +79,11 @@ def require(holds: object, kind: Fitted, needs: str) -> None:
     """Refuse a map whose numbers would not work, wherever they come from."""
     if not holds:
         raise InputError(f"a {type(kind).__name__} needs {needs}")
+
+
+def calculable(*numbers: Floats | float) -> bool:
+    """Whether single precision can calculate with all numbers."""
+    return all(bool((np.abs(x) <= LARGEST).all()) for x in numbers)
 
 
 def rising(x: Floats) -> bool:

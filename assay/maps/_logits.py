@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay._core.arrays import Array, Floats, log, log_softmax, single, softmax
-from assay.maps._kinds import ConfidenceMap, LogitMap, probabilities, require
+from assay.maps._kinds import ConfidenceMap, LogitMap, calculable, probabilities, require
 
 FLOOR = -87.0  # about the logarithm of the smallest normal float32
 
@@ -61,7 +61,7 @@ class Affine(LogitMap):
         shape = self.bias.shape
         require(len(shape) == 1 and shape[0] > 1, self, "a bias for each of two classes or more")
         require(self.weight.shape in (shape, 2 * shape), self, "weights for each bias, or a square of them")
-        require(np.isfinite(self.weight).all() and np.isfinite(self.bias).all(), self, "finite numbers")
+        require(calculable(self.weight, self.bias), self, "numbers to calculate with")
 
     @property
     def n_classes(self) -> int:
