@@ -30,7 +30,7 @@ COMMANDS = {
     "study": ["study", "run", "study.toml", "--out", "runs", "--threads", "1"],
     "audit": ["audit", "--json", "out/a.json", "--html", "out/a.html"],
 }
-NEVER_THE_SAME = ("log.txt", "lock", "failed.json")
+NEVER_THE_SAME = ("log.txt", "lock", "failed.json", "manifest.json")  # the last lists the bytes of a checkpoint
 
 
 def begun(name: str, folder: Path) -> subprocess.Popen[bytes]:
@@ -51,10 +51,20 @@ def finished(name: str, folder: Path) -> dict[str, str]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Of the files that a command writes; a checkpoint is a zip file with the names of its members in it."""
+    """Of the files that a command writes."""
     files = (path for part in ("run", "runs", "out") for path in (folder / part).rglob("*") if path.is_file())
     kept = {str(path.relative_to(folder)): path for path in files if path.name not in NEVER_THE_SAME}
-    return {name: sha256(path.read_bytes()).hexdigest() for name, path in kept.items()}
+    return {name: _digest(path) for name, path in kept.items()}
+
+
+def _digest(path: Path) -> str:
+    """Of the weights in a checkpoint, whose other bytes depend on when it was read; else of the file."""
+    if path.name != "checkpoint.pt":
+        return sha256(path.read_bytes()).hexdigest()
+    import torch
+
+    weights = torch.load(path, weights_only=True)["network"]
+    return sha256(b"".join(weight.numpy().tobytes() for weight in weights.values())).hexdigest()
 
 
 def killed(name: str, folder: Path, after: float) -> list[str]:
