@@ -90,7 +90,7 @@ def _bound_of_curve(seen: Evidence, kept: Floats, bound: Floats) -> Floats:
     accepted = curve.coverage * seen.shares.n
     if isinstance(seen, Counts):
         return risk_bound(curve.risk * accepted, accepted, CONFIDENCE)
-    return np.interp(accepted, np.append(0, kept), np.append(1, bound))
+    return np.asarray(np.interp(accepted, np.append(0, kept), np.append(1, bound)))
 
 
 def _confusion(t: Tables, rows: Labels) -> Content | None:
