@@ -12,20 +12,19 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d, get_tags
+from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from assay._core.arrays import Array, Floats, InputError, Labels
 from assay._core.lookup import lookup
-from assay.calibrators import calibrator, cross_validated, temperature
+from assay.calibrators import calibrator, temperature
 from assay.maps import Answer, Map, answer
-from assay.metrics import METRICS, evaluate, nll
+from assay.metrics import METRICS, evaluate
 from assay.predictions import Predictions
 
 SMALLEST = 1e-12  # is added to probabilities: trees give 0 to every class they have not seen
-FOLDS = 5  # in which another floor is chosen
 FLOORS = (SMALLEST, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -40,8 +39,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     `cv="prefit"` the estimator is used as it is, and `fit` needs samples that it has not seen.
 
     Probabilities of 0 have no logarithm: `floor_` is added to all, 1e-12 as in scikit-learn or a higher power of ten,
-    whichever has the least cross-validated log loss after temperature scaling. The class passes scikit-learn's
-    estimator checks.
+    whichever has the least log loss after temperature scaling on samples that the estimator has not seen. The class
+    passes scikit-learn's estimator checks.
 
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.naive_bayes import GaussianNB
@@ -162,7 +161,8 @@ def _refitted(base: Any, fitted_by: Callable[..., Map], given: _Samples, cv: Any
 
 def _ensemble(base: Any, fitted_by: Callable[..., Map], given: _Samples, cv: Any) -> list[_Member]:
     """The estimator of each fold, with a map of what it says about the samples left out."""
-    classes = np.unique(given.y)
+    classes, (X_all,) = np.unique(given.y), indexable(given.X)
+    given = replace(given, X=X_all)
 
     def of_fold(train: Array, rest: Array) -> _Member:
         estimator = given.fitted(base, train)
@@ -189,14 +189,15 @@ def _member(estimator: Any, fitted_by: Callable[..., Map], given: _Samples, unse
 
 
 def _floor(estimator: Any, scores: Array, labels: Labels, weights: Floats | None) -> float:
-    """The floor of least cross-validated log loss after temperature scaling; of several, the lowest."""
-    if not hasattr(estimator, "predict_proba") or len(scores) < 2 * FOLDS or scores.min() >= max(FLOORS):
+    """The floor of least log loss after temperature scaling; of several, the lowest."""
+    if not hasattr(estimator, "predict_proba") or scores.min() >= max(FLOORS):
         return SMALLEST
-    sets = [_predictions(estimator, scores, labels, weights, floor=floor) for floor in FLOORS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # no finite temperature
-        judged = [cross_validated(rows, temperature, folds=FOLDS) for rows in sets]
-    return FLOORS[int(np.argmin([nll(rows) for rows in judged]))]
+        losses = [
+            temperature(_predictions(estimator, scores, labels, weights, floor=floor)).fit.after for floor in FLOORS
+        ]
+    return FLOORS[int(np.argmin(losses))]
 
 
 def scorer(key: str) -> Callable[[Any, Any, Any], float]:

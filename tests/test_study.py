@@ -604,6 +604,11 @@ def test_a_score_may_be_trained(finished, tmp_path):
     assert 0 < found["confidnet,epochs=1,fine_tuning=1", "none", "ece"] < 1
 
 
+def test_a_score_may_be_chosen_on_held_out_samples(finished, tmp_path):
+    found = scored(finished, tmp_path, "max_logit_p_norm")
+    assert 0 < found["max_logit_p_norm", "none", "auroc"] < 1
+
+
 def test_metrics_may_follow_the_conventions_of_a_paper(finished, tmp_path):
     conventions = ["fpr95,nearest=True", "e_aurc,closed_form=True", "aupr_error,trapezoid=True", "ece,n_bins=25"]
     study = small(metrics=["ece", *conventions], calibrators=["none"])
