@@ -72,8 +72,8 @@ class ReliabilityDisplay(_Display):
     """Accuracy against confidence in 15 bins, with the gaps that a calibrated model would show.
 
     >>> display = ReliabilityDisplay.from_predictions([0, 1, 1, 0], [0.2, 0.9, 0.7, 0.4])
-    >>> display.ax_.get_xlabel()
-    'confidence'
+    >>> display.ax_.get_ylabel()
+    'accuracy'
     """
 
     bins: Bins
