@@ -100,7 +100,7 @@ def test_json_has_no_bare_nan_or_infinity(run, tmp_path):
 
 def test_all_prints_every_metric(run, file):
     _, out, _ = run("audit", file, "--all")
-    binary = {"ece_positive", "ada_ece_positive"}
+    binary = {"ece_positive", "ada_ece_positive", "roc_auc", "average_precision"}
     assert all(f" {key} " in out for key in METRICS if key not in binary)
 
 

@@ -16,12 +16,21 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.variants import parse_variant
 from assay._core.writing import not_over
-from assay.calibrators import CALIBRATORS, TOP_LABEL, auto, calibrator, cross_validated, rows_digest, shared_rows
+from assay.calibrators import (
+    CALIBRATORS,
+    TOP_LABEL,
+    auto,
+    calibrator,
+    cross_applied,
+    cross_validated,
+    rows_digest,
+    shared_rows,
+)
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
 from assay.comparing import Comparison, compare
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
-from assay.report import terminal
+from assay.report.corrections import calibrators_view
 
 Rows = Predictions | Outcomes
 Calibrator = Callable[[Any], Map]
@@ -89,7 +98,8 @@ def calibrate_command(
     if out is not None:
         files.write(after, out)
     judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
-    Console().print(terminal.calibrators_view(judged, judged_on, refused, in_folds=test is None))
+    console = Console()
+    console.print(calibrators_view(judged, judged_on, refused, in_folds=test is None, width=console.width))
 
 
 def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
@@ -120,7 +130,11 @@ def _refuse_shared(fit_on: Rows, test: Rows) -> None:
 def _fitted(calibrator: Calibrator, fit_on: Rows, test: Rows | None) -> tuple[Map, Rows]:
     """The map, and the calibrated test set, or by cross-validation the calibrated held-out set."""
     mapping = calibrator(fit_on)
-    return mapping, cross_validated(fit_on, calibrator) if test is None else maps.apply(mapping, test)
+    if test is not None:
+        return mapping, maps.apply(mapping, test)
+    if isinstance(fit_on, Predictions) and fit_on.n_classes == 2:  # class 1 is judged too
+        return mapping, cross_applied(fit_on, calibrator)
+    return mapping, cross_validated(fit_on, calibrator)
 
 
 def _compared(before: Rows, after: Rows) -> Comparison:

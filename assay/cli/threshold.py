@@ -16,8 +16,16 @@ from assay._core.writing import not_over
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
 from assay.maps import ConfidenceMap, Map
 from assay.predictions import Outcomes, Predictions
-from assay.report import terminal
-from assay.thresholds import By, choose_threshold, predicted_class
+from assay.report.promises import threshold_view
+from assay.thresholds import (
+    By,
+    GroupThresholds,
+    PositiveThreshold,
+    Threshold,
+    choose_positive_threshold,
+    choose_threshold,
+    predicted_class,
+)
 
 Rows = Predictions | Outcomes
 
@@ -28,6 +36,9 @@ def threshold_command(
     risk: float | None = None,
     coverage: float | None = None,
     error_cost: float | None = None,
+    precision: float | None = None,
+    recall: float | None = None,
+    costs: str | None = None,
     by: By | None = None,
     level: float = 0.95,
     mapping: Annotated[Path | None, Parameter(name="--map")] = None,
@@ -37,6 +48,8 @@ def threshold_command(
     threads: Threads = None,
 ) -> None:
     """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
+
+    Of two classes, --precision, --recall or --costs choose the probability from which to answer class 1 instead.
 
     Parameters
     ----------
@@ -48,6 +61,12 @@ def threshold_command(
         Accept this share of inputs instead.
     error_cost
         Or minimize the cost: an accepted error costs as much as this many reviews.
+    precision
+        Two classes: at least this share of the rows answered 1 are of class 1.
+    recall
+        Two classes: at least this share of the rows of class 1 are answered 1.
+    costs
+        Two classes: the least cost, by the costs of a true 0, a false 1, a false 0 and a true 1, as in 0,1,50,0.
     by
         One threshold for each `group` (a column named by --group) or predicted `class`, whose guarantees hold together.
     level
@@ -60,6 +79,9 @@ def threshold_command(
         Write the threshold and its figures to this file.
     """
     not_over(json, reading=[held_out, mapping])
+    of_class_1 = any(goal is not None for goal in (precision, recall, costs))
+    if of_class_1 and any(goal is not None for goal in (risk, coverage, error_cost, by)):
+        raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
     rows = files.read(held_out, columns)
     with loops.threads(threads):
         if mapping is not None:
@@ -70,12 +92,35 @@ def threshold_command(
             if loaded.fit.rows == rows_digest(rows) and not in_sample:
                 raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
             rows, by = _applied(loaded, rows, by)
-        chosen = choose_threshold(rows, by=by, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
-    Console().print(terminal.threshold_view(chosen))
+        chosen: Threshold | GroupThresholds | PositiveThreshold
+        if of_class_1:
+            chosen = _of_class_1(rows, precision, recall, costs, level)
+        else:
+            goal = {"risk": risk, "coverage": coverage, "error_cost": error_cost}
+            chosen = choose_threshold(rows, by=by, confidence=level, **goal)
+    Console().print(threshold_view(chosen))
     if json is not None:
         from assay.report.jsons import write_json
 
         write_json(chosen, json)
+
+
+def _of_class_1(
+    rows: Rows, precision: float | None, recall: float | None, costs: str | None, level: float
+) -> PositiveThreshold:
+    if not isinstance(rows, Predictions):
+        raise InputError("--precision, --recall and --costs need the probability of class 1, by --positive for example")
+    matrix = None if costs is None else _matrix(costs)
+    return choose_positive_threshold(rows, precision=precision, recall=recall, costs=matrix, confidence=level)
+
+
+def _matrix(costs: str) -> list[list[float]]:
+    try:
+        true_0, false_1, false_0, true_1 = map(float, costs.split(","))
+    except ValueError:
+        hint = "four numbers with commas between, of a true 0, a false 1, a false 0 and a true 1"
+        raise InputError(f"--costs must be {hint}, got {costs}") from None
+    return [[true_0, false_1], [false_0, true_1]]
 
 
 def _applied(mapping: Map, rows: Rows, by: By | None) -> tuple[Rows, By | None]:

@@ -12,18 +12,20 @@ from assay._core.writing import replacing
 from assay.auditing import Audit
 from assay.comparing import Comparison
 from assay.rechecking import Drift, Recheck
-from assay.thresholds import GroupThresholds, Threshold
+from assay.thresholds import GroupThresholds, PositiveThreshold, Threshold
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift
+Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | PositiveThreshold | Recheck | Drift
 
 
 def write_json(results: Result, file: Path) -> None:
     """Write one comparison, threshold or recheck, thresholds by group, or audits by the name of their model."""
     if isinstance(results, Threshold):
         content = _threshold(results)
+    elif isinstance(results, PositiveThreshold):
+        content = _positive(results)
     elif isinstance(results, GroupThresholds):
         groups = {name: _threshold(t) for name, t in results.groups.items()}
         content = _record(results) | {"groups": groups, "coverage": results.coverage, "verdict": str(results)}
@@ -57,6 +59,11 @@ def jsonable(value: object) -> object:
 def _threshold(t: Threshold) -> dict[str, object]:
     derived = {"coverage": t.coverage, "observed_risk": t.observed_risk, "workload": t.workload, "verdict": str(t)}
     return _record(t) | derived | ({"instead": _threshold(t.instead)} if t.instead else {})
+
+
+def _positive(t: PositiveThreshold) -> dict[str, object]:
+    derived = {"precision": t.precision, "recall": t.recall, "verdict": str(t)}
+    return _record(t) | derived | ({"instead": _positive(t.instead)} if t.instead else {})
 
 
 def _record(value: DataclassInstance) -> dict[str, object]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
-from math import isinf
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -12,11 +10,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from assay.auditing import Audit, Measurement
-from assay.comparing import Comparison, Difference, Verdict
-from assay.maps import Fit, Map
+from assay.comparing import Comparison, Verdict
 from assay.metrics import COMPARED, METRICS
-from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
-from assay.thresholds import GroupThresholds, Threshold, level, spelled
+from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, span, with_arrow
 
 COLORS = {"better": "green", "worse": "red"}
 MODELS_ABREAST = 3  # models in one table
@@ -44,7 +40,7 @@ def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> Rendera
 
 def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: bool = False) -> RenderableType:
     """The paired table, and the verdict on each axis of the second model, B, against the first, A."""
-    table = _grid("metric", "A", "B", "B - A", "95 % interval", "p")
+    table = grid("metric", "A", "B", "B - A", "95 % interval", "p")
     keys = [key for key in comparison.differences if everything or COMPARED[key].headline]
     for key in _by_axis(table, keys):
         d = comparison[key]
@@ -55,98 +51,12 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
     legend = Text(f"A = {names[0]}\nB = {names[1]}\n{comparison.n:,} samples{paired}. B against A:", "bold")
     untested = [key for key in keys if comparison[key].p_value is None]
     notes = _because({key: comparison[key].note for key in untested})
-    return Group(table, legend, *map(_verdict, comparison.verdicts), Text(notes.strip(), "dim"))
-
-
-def calibrators_view(
-    judged: dict[str, tuple[Map, Comparison]], judged_on: str, refused: dict[str, str], *, in_folds: bool
-) -> RenderableType:
-    """Metrics before and after on both axes and the verdict, for each calibrator."""
-    table = _grid("calibrator", *BRIEF, "A", "C", "R")
-    first = next(iter(judged.values()))[1]
-    table.add_row("none", *(number(key, first[key].a) if key in first.differences else "" for key in BRIEF))
-    if in_folds:
-        judged = {name: (mapping, _in_one_order(mapping, comparison)) for name, (mapping, comparison) in judged.items()}
-    for name, (_, comparison) in judged.items():
-        shown = [number(key, comparison[key].b) if key in comparison.differences else "" for key in BRIEF]
-        marks = {verdict.axis: _mark(verdict) for verdict in comparison.verdicts}
-        table.add_row(name, *shown, *(marks[axis] for axis in ("accuracy", "calibration", "refinement")))
-    legend = "A accuracy, C calibration, R refinement: ▲ significantly better, ▼ worse, · none shown, ? cannot tell"
-    parts: list[RenderableType] = [table, Text(f"Judged on {judged_on}.", "bold"), Text(legend, "dim")]
-    parts += [Text(f"{name} is not for these rows: {reason}", "dim") for name, reason in refused.items()]
-    if len(judged) == 1:
-        [(mapping, comparison)] = judged.values()
-        parts += [*map(_verdict, comparison.verdicts), Text(f"  map: {mapping}\n  fit: {mapping.fit}")]
-    parts += [_candidates(name, mapping.fit) for name, (mapping, _) in judged.items() if mapping.fit.chosen_from]
-    return Group(*parts)
-
-
-def _in_one_order(mapping: Map, comparison: Comparison) -> Comparison:
-    """Without the ranking differences of a map that keeps the order of the samples.
-
-    Each fold has its own map, so samples of two folds change places: the differences show only that the folds differ.
-    """
-    if not mapping.keeps_ranking:
-        return comparison
-    kept = "the map keeps the order of the samples"
-    same = {
-        key: Difference(d.a, d.a, note=kept)
-        for key, d in comparison.differences.items()
-        if key in BRIEF and COMPARED[key].axis == "refinement"
-    }
-    verdicts = (
-        replace(verdict, word="none shown", p_value=1.0, note=kept) if verdict.axis == "refinement" else verdict
-        for verdict in comparison.verdicts
-    )
-    return replace(comparison, differences=comparison.differences | same, verdicts=tuple(verdicts))
-
-
-def _candidates(name: str, fit: Fit) -> RenderableType:
-    """What was compared, and why the winner was chosen."""
-    table = _grid(f"{name} chose among", "NLL", "behind the best", "standard error", "what it is")
-    table.columns[-1].header = ""
-    for c in fit.chosen_from:
-        shown = ("", "", "") if isinf(c.loss) else (f"{c.loss:.4f}", f"{c.behind:.5f}", f"{c.error:.5f}")
-        table.add_row(c.name, *shown, c.note or ("infinite NLL" if isinf(c.loss) else ""))
-    return Group(table, Text(f"{fit.why}.", "bold"))
-
-
-def threshold_view(threshold: Threshold | GroupThresholds) -> RenderableType:
-    """The threshold, its guarantee, and the share of inputs left for review."""
-    if isinstance(threshold, GroupThresholds):
-        return _threshold_of_each(threshold)
-    if not threshold.accepted:
-        parts = [Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")]
-        head = Text("The smallest risk that can be promised instead:", "bold")
-        return Group(*parts, head, _promise(threshold.instead)) if threshold.instead else parts[0]
-    head = Text("The promise is for all inputs together and is not kept in these groups:", "bold")
-    broken = [head, *(Text(f"  {group}") for group in threshold.broken)] if threshold.broken else []
-    return Group(_promise(threshold), *broken)
-
-
-def _promise(threshold: Threshold) -> Grid:
-    table = _grid("accept what is at least", spelled(threshold.value, up=True))
-    table.add_row("errors among the accepted, seen", share(threshold.observed_risk))
-    table.add_row(f"at most, at {level(threshold.confidence)} confidence", share(threshold.guaranteed_risk))
-    table.add_row("inputs accepted", f"{share(threshold.coverage)} ({threshold.accepted:,} of {threshold.n:,})")
-    table.add_row("left for review", share(threshold.workload))
-    return table
-
-
-def _threshold_of_each(thresholds: GroupThresholds) -> RenderableType:
-    table = _grid("group", "accept at least", "accepted", "of", "errors seen", "at most")
-    notes = []
-    for name, t in thresholds.groups.items():
-        shown = (spelled(t.value, up=True), share(t.coverage), f"{t.n:,}", share(t.observed_risk))
-        table.add_row(Text(name), *(shown if t.accepted else ("nothing", *shown[1:3], "")), share(t.guaranteed_risk))
-        notes += [] if t.accepted else [Text(f"{name}: {str(t).removeprefix('accept nothing: ')}.")]
-    promise = f"All of these hold together at {level(thresholds.confidence)} confidence;"
-    return Group(table, Text(f"{promise} {share(thresholds.coverage)} of all inputs are accepted.", "bold"), *notes)
+    return Group(table, legend, *map(verdict_line, comparison.verdicts), Text(notes.strip(), "dim"))
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
     """Names, each with its line."""
-    table = _grid(what, "what it is")
+    table = grid(what, "what it is")
     for name, line in lines.items():
         table.add_row(name, Text(line))
     return table
@@ -154,14 +64,14 @@ def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
 
 def metrics_view() -> RenderableType:
     """Each metric in a line."""
-    table = _grid("metric", "what it is")
+    table = grid("metric", "what it is")
     for key in _by_axis(table, METRICS):
         table.add_row(_name(key), METRICS[key].line)
     return table
 
 
 def _model(audit: Audit, keys: Collection[str]) -> Grid:
-    table = _grid("metric", "value", "95 % interval", "noise floor")
+    table = grid("metric", "value", "95 % interval", "noise floor")
     for key in _by_axis(table, [key for key in keys if key in audit.measurements]):
         m = audit[key]
         floor = "" if m.floor is None else number(key, m.floor)
@@ -170,7 +80,7 @@ def _model(audit: Audit, keys: Collection[str]) -> Grid:
 
 
 def _models(audits: dict[str, Audit], keys: Collection[str]) -> Grid:
-    table = _grid("metric", *audits)
+    table = grid("metric", *audits)
     for key in _by_axis(table, [key for key in keys if any(key in audit.measurements for audit in audits.values())]):
         table.add_row(_name(key), *(_cell(key, audit.measurements.get(key)) for audit in audits.values()))
     return table
@@ -185,7 +95,7 @@ def _groups_shown(audit: Audit) -> dict[str, Audit]:
 
 def _groups(groups: dict[str, Audit]) -> Grid:
     keys = [key for key in BRIEF if any(key in group.measurements for group in groups.values())]
-    table = _grid("group", "samples", *keys)
+    table = grid("group", "samples", *keys)
     for column in table.columns:
         column.no_wrap = True
     table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # a name may be wrapped, a number never
@@ -211,7 +121,8 @@ def _findings(audit: Audit, shown: Collection[str]) -> Iterator[Text]:
         yield Text(f"Over-confidence of {span} points beyond the rest would have been seen 4 times of 5.", "dim")
 
 
-def _verdict(verdict: Verdict) -> Text:
+def verdict_line(verdict: Verdict) -> Text:
+    """The verdict on one axis with its reason."""
     return Text.assemble(f"  {verdict.axis}: ", _word(verdict), f" ({verdict.reason})")
 
 
@@ -219,7 +130,8 @@ def _word(verdict: Verdict) -> Text:
     return Text(verdict.word, COLORS.get(verdict.word, ""))
 
 
-def _mark(verdict: Verdict) -> Text:
+def mark(verdict: Verdict) -> Text:
+    """The verdict as one character."""
     marks = {"better": "▲", "worse": "▼", "none shown": "·", "equivalent": "=", "cannot tell": "?"}
     return Text(marks[verdict.word], COLORS.get(verdict.word, ""))
 
@@ -244,7 +156,8 @@ def _by_axis(table: Grid, keys: Collection[str]) -> Iterator[str]:
             table.add_section()
 
 
-def _grid(first: str, *headings: str) -> Grid:
+def grid(first: str, *headings: str) -> Grid:
+    """An empty table: names to the left, numbers to the right."""
     table = Grid(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(first, no_wrap=True)
     for heading in headings:

@@ -115,7 +115,10 @@ class Tally:
 
     def bounds(self) -> dict[str, float]:
         """By metric, how far it can be from its value on the rows; of absent metrics no bound is known."""
-        return bounds(self.cells) if self.on_grid else dict.fromkeys(METRICS, 0.0)
+        found = bounds(self.cells) if self.on_grid else dict.fromkeys(METRICS, 0.0)
+        of_class_1 = {} if self.of_positive is None else self.of_positive.bounds()
+        same = {"roc_auc": "auroc", "average_precision": "aupr_success"}
+        return found | {key: of_class_1[other] for key, other in same.items() if other in of_class_1}
 
     def to_bytes(self) -> bytes:
         """As bytes, in the npz format."""

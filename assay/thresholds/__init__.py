@@ -2,6 +2,7 @@
 
 from assay.thresholds._choosing import By, choose_threshold, predicted_class
 from assay.thresholds._of_map import load_threshold, threshold_under
+from assay.thresholds._positive import PositiveThreshold, choose_positive_threshold
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold, level, spelled
 from assay.thresholds._search import risk_bound
 
@@ -9,7 +10,9 @@ __all__ = [
     "By",
     "GroupRisk",
     "GroupThresholds",
+    "PositiveThreshold",
     "Threshold",
+    "choose_positive_threshold",
     "choose_threshold",
     "level",
     "load_threshold",

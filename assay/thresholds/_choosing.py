@@ -17,7 +17,7 @@ from assay.metrics import Rankable, Ranking, Tables
 from assay.metrics.inference import holm
 from assay.predictions import Outcomes, Predictions
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold
-from assay.thresholds._search import fewest, looks_from, risk_bound, safest, widest
+from assay.thresholds._search import fewest, looks_from, midway, risk_bound, safest, widest
 
 By = Literal["group", "class"]
 LEVEL = 0.05  # below which the risk of a group counts as shown to be higher than promised
@@ -148,11 +148,7 @@ def _by_cost(r: Ranking, error_cost: float, confidence: float) -> Threshold:
 
 
 def _at(r: Ranking, row: int, guaranteed: float, confidence: float) -> Threshold:
-    value = -inf if row == len(r.score) else float(r.score[row - 1] + r.score[row]) / 2
-    # Two neighboring doubles have none between them, and their mean may be the lower one.
-    if row < len(r.score) and value <= r.score[row]:
-        value = float(r.score[row - 1])
-    return Threshold(value, guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
+    return Threshold(midway(r, row), guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
 
 
 def _at_a_cell(chosen: Threshold, r: Ranking) -> Threshold:
