@@ -1,4 +1,4 @@
-"""Predictions on disk: npz, Parquet and csv files, and what language models and their evaluations leave as JSON."""
+"""Predictions on disk: npz, npy, Parquet, Arrow, csv, and what evaluations of language models leave as JSON."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import numpy as np
 from assay._core import arrays
 from assay._core.arrays import Array, InputError
 from assay._core.lookup import hint
-from assay._core.reading import require_file
+from assay._core.reading import PACKED, ending, require_file
 from assay._core.writing import replacing
-from assay.files import _uqlm
+from assay.files import _cells, _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import READERS, WRITERS, LazyTable, parquet_batches
@@ -32,6 +32,7 @@ BY_CLASS = ("logits", "probabilities")  # these may be one column a class
 DIGEST = "map_digest"  # optional column: the map that was applied, the same for all rows
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 ENDINGS = (*READERS, *CONTENTS)
+TEXTS = (".csv", ".tsv", ".json", ".jsonl")  # which may be packed
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,22 @@ class Columns:
         Column of clusters (patients, videos, prompts) whose rows are not independent.
     confidence_from
         Column of text that states a confidence ("90%", "0.9", "Confidence: 9/10").
+    answer
+        Column of the answers; without a column of correctness, an answer is right if it equals the label.
+    classes
+        Names of the classes in the order of the columns, with commas between, if labels are names.
+    positive_label
+        For two classes: the label that is class 1, if labels are names other than yes and no or true and false.
+    ignore
+        Leave out rows with this label, as -100.
+    percent
+        Numbers are per cents, with or without the sign.
+    decimal
+        Decimal mark of numbers written as text, as in --decimal ','.
+    normalize
+        Divide rounded probabilities by their sum.
+    yes
+        Logits are logits, even if every row sums to 1.
     unanswered
         Rows without a confidence: they count as wrong, are dropped, or are a group; by default they are refused.
     format
@@ -86,6 +103,14 @@ class Columns:
     weight: str | None = None
     cluster: str | None = None
     confidence_from: str | None = None
+    answer: str | None = None
+    classes: str | None = None
+    positive_label: str | None = None
+    ignore: str | None = None
+    percent: bool = False
+    decimal: str = "."
+    normalize: bool = False
+    yes: bool = False
     unanswered: Unanswered | None = None
     format: str | None = None
 
@@ -106,8 +131,8 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     """
     path = Path(file)
     with _reasons(path):
-        table = _load(path, columns)
-        return replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        table = _counted(_load(path, columns), columns, path)
+        return replace(_assemble(*_answers(table, columns, path), str(path)), map_digest=_map_digest(table))
 
 
 def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelled:
@@ -121,8 +146,11 @@ def read_unlabelled(file: str | Path, columns: Columns = Columns()) -> Unlabelle
 def _reasons(path: Path) -> Iterator[None]:
     """Errors that name the file, whatever went wrong in reading it."""
     require_file(path)
-    if path.suffix not in ENDINGS:
-        raise InputError(f"{path}: unknown kind of file '{path.suffix}'; use {', '.join(ENDINGS)}")
+    kind = ending(path)
+    if kind not in ENDINGS:
+        raise InputError(f"{path}: unknown kind of file '{kind}'; use {', '.join(ENDINGS)}")
+    if path.suffix in PACKED and kind not in TEXTS:
+        raise InputError(f"{path}: unpack it first; of packed files only {', '.join(TEXTS)} are read")
     try:
         yield
     except InputError as problem:
@@ -131,7 +159,7 @@ def _reasons(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: does not fit into memory: {problem or 'it is full'}") from problem
     except Exception as problem:  # whatever zip, its compressions, numpy and arrow raise of a damaged file
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {reason}") from problem
+        raise InputError(f"{path}: cannot be read as {kind[1:]}: {reason}") from problem
 
 
 def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**17) -> Iterator[Predictions | Outcomes]:
@@ -169,24 +197,46 @@ def _used(table: LazyTable | None, columns: Columns) -> list[str]:
     return list(dict.fromkeys(used))
 
 
-def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
+def from_dataframe(frame: Any, **columns: str | bool) -> Predictions | Outcomes:
     """Predictions or outcomes from a data frame of pandas or polars; `columns` are those of `Columns`."""
+    if not hasattr(frame, "columns"):
+        raise InputError(f"expected a data frame, got {type(frame).__name__}")
     names = [str(name) for name in frame.columns]
     known = [f.name for f in fields(Columns)]
     for name in columns:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     named: dict[str, Any] = dict(columns)
-    return _assemble(LazyTable(names, lambda name: np.asarray(frame[name])), Columns(**named))
+    by_name = dict(zip(names, frame.columns, strict=True))  # names need not be text
+    table = LazyTable(names, lambda name: _text_as_text(np.asarray(frame[by_name[name]])))
+    return _assemble(_counted(table, Columns(**named), Path("data frame")), Columns(**named), "data frame")
+
+
+def _text_as_text(column: Array) -> Array:
+    """Columns of text that pandas holds as objects."""
+    if column.dtype.kind == "O" and column.ndim == 1 and all(isinstance(item, str) for item in column):
+        return column.astype(str)
+    return column
+
+
+def _counted(table: Mapping[str, Array], columns: Columns, path: Path) -> Mapping[str, Array]:
+    """The table without the rows to ignore, which are counted and said."""
+    if columns.ignore is None or not isinstance(table, LazyTable):
+        return table
+    rows = _cells.ignored(_column(table, columns.label, "label"), columns.ignore)
+    if rows.all():
+        raise InputError(f"all {len(rows)} rows have the label {columns.ignore}, which is ignored")
+    warn(f"{path}: {int(rows.sum())} of {len(rows)} rows are ignored: their label is {columns.ignore}", stacklevel=3)
+    return table.picked(~rows)
 
 
 def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
     tags = [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]
-    if path.suffix in CONTENTS:
+    if ending(path) in CONTENTS:
         return read_json(path, tags, columns.format)
     if columns.format is not None:
         raise InputError(f"--format is for {', '.join(CONTENTS)}; this file has its columns named by other flags")
-    return READERS[path.suffix](path, tags)
+    return READERS[ending(path)](path, tags)
 
 
 def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[Mapping[str, Array], Columns]:
@@ -232,17 +282,23 @@ def write(predictions: Predictions | Outcomes, file: str | Path) -> None:
         save(_table(predictions), stream)
 
 
-def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:
+def _assemble(table: Mapping[str, Array], columns: Columns, where: str = "") -> Predictions | Outcomes:
     kind, name, named = _kind(table, columns)
     if kind in ("confidence", "score"):
         return _outcomes(table, columns, kind, name, SCORES if not named else ())
-    return _predictions(table, columns, kind, name)
+    return _predictions(table, columns, kind, name, where)
+
+
+def _numbers(table: Mapping[str, Array], columns: Columns, name: str, kind: str) -> Array:
+    """The numbers of one column, or of one column a class, as they are written."""
+    raw = _matrix(table, name, kind) if kind in BY_CLASS else _column(table, name, kind)
+    return _cells.numbers(raw, name, percent=columns.percent, decimal=columns.decimal)
 
 
 def _unlabelled(table: Mapping[str, Array], columns: Columns) -> Unlabelled:
     """The constructors of labelled rows check the numbers, with labels that are not kept."""
     kind, name, _ = _kind(table, columns)
-    values = _matrix(table, name, kind) if kind in BY_CLASS else _column(table, name, kind)
+    values = _numbers(table, columns, name, kind)
     nobody_knows = np.zeros(len(values), dtype=np.int64)
     if kind in ("confidence", "score"):
         checked = Outcomes.from_scores(values, nobody_knows, is_probability=kind == "confidence")
@@ -270,32 +326,75 @@ def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
-    confidence = _column(table, name, kind)
+    confidence = _numbers(table, columns, name, kind)
     if kind == "confidence":
         _refuse_percentages(confidence)
-    correct = _column(table, columns.correct, "correct")
+    correct = _correct(table, columns)
     is_probability = kind == "confidence"
     outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
     present: dict[str, Any] = {x: _score(table[x], x, len(outcomes)) for x in scores if x in table}
     return replace(outcomes, **present)
 
 
-def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str) -> Predictions:
-    labels, tags = _column(table, columns.label, "label"), _tags(table, columns)
+def _correct(table: Mapping[str, Array], columns: Columns) -> Array:
+    """Whether each answer is right: by its column, or by whether the answer is the label."""
+    if columns.answer is not None:
+        answer, label = _column(table, columns.answer, "answer"), _column(table, columns.label, "label")
+        same_kind = (answer.dtype.kind in "biuf") == (label.dtype.kind in "biuf")
+        return np.asarray(answer == label if same_kind else answer.astype(str) == label.astype(str))
+    if columns.correct not in table and columns.label in table:
+        hint = "name the column of 0 and 1 by --correct, or that of the answers by --answer"
+        raise InputError(f"says how confident each answer is, but not whether it is right; {hint}")
+    return _cells.truths(_column(table, columns.correct, "correct"))
+
+
+def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str, where: str) -> Predictions:
+    labels, tags = _labels(table, columns), _tags(table, columns)
+    matrix = _numbers(table, columns, name, kind)
     if kind == "positive":
-        return Predictions.from_binary_probabilities(_column(table, name, kind), labels, **tags)
-    matrix = _matrix(table, name, kind)
+        labels, pair = _cells.two_labels(labels, columns.positive_label)
+        return replace(Predictions.from_binary_probabilities(matrix, labels, **tags), classes=pair)
+    if columns.normalize and kind == "probabilities":
+        matrix = _cells.normalized(matrix, where)
+    if kind == "logits" and not columns.yes:
+        _cells.refuse_probabilities(matrix)
     if matrix.ndim == 1 or matrix.shape[1] == 1:
         instead = "of two classes say --positive, else" if kind == "probabilities" else "there must be"
         raise InputError(f"'{name}' is one column of {kind}; {instead} one column a class, by a pattern like 'p_*'")
     classes = tuple(matching(table, name)) if "*" in name else ()
-    if classes:
+    given = _class_names(table, columns)
+    if given:
+        classes = given
+        labels = _cells.indices(labels, given)
+    elif classes:
         labels = class_indices(labels, classes, name)
     activations = _standard(table, "features")
     features = {"features": _matrix(table, activations, "features")} if activations else {}
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probabilities
     predictions = make(matrix, labels, **tags, **features)
+    if given and len(given) != predictions.n_classes:
+        raise InputError(f"{len(given)} classes are named, but there are {predictions.n_classes}: {listed(given)}")
     return replace(predictions, classes=classes) if classes and not classes[0].isdecimal() else predictions
+
+
+def _labels(table: Mapping[str, Array], columns: Columns) -> Array:
+    """The true classes; several of a row are refused with what to do."""
+    if "*" not in columns.label:
+        return _column(table, columns.label, "label")
+    one_hot = _matrix(table, columns.label, "label")
+    one_each = bool((one_hot.astype(float).sum(1) == 1).all())
+    instead = "write the class of each row in one" if one_each else "audit each label as two classes, by --positive"
+    raise InputError(f"'{columns.label}' names {one_hot.shape[1]} columns of labels; {instead}")
+
+
+def _class_names(table: Mapping[str, Array], columns: Columns) -> tuple[str, ...]:
+    """The names of the classes in the order of the columns, if given by flag or in the file."""
+    if columns.classes is not None:
+        return tuple(name.strip() for name in columns.classes.split(","))
+    if "classes" in table and columns.label != "classes":
+        names = np.asarray(table["classes"])
+        return tuple(map(str, names.tolist())) if names.ndim == 1 and names.dtype.kind == "U" else ()
+    return ()
 
 
 def _standard(table: Mapping[str, Array], name: str) -> str | None:

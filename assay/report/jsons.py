@@ -17,7 +17,16 @@ from assay.thresholds import GroupThresholds, PositiveThreshold, Threshold
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | PositiveThreshold | Recheck | Drift
+Result = (
+    dict[str, Audit]
+    | dict[str, Comparison]
+    | Comparison
+    | Threshold
+    | GroupThresholds
+    | PositiveThreshold
+    | Recheck
+    | Drift
+)
 
 
 def write_json(results: Result, file: Path) -> None:
@@ -30,15 +39,14 @@ def write_json(results: Result, file: Path) -> None:
         groups = {name: _threshold(t) for name, t in results.groups.items()}
         content = _record(results) | {"groups": groups, "coverage": results.coverage, "verdict": str(results)}
     elif isinstance(results, Comparison):
-        differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
-        content = _record(results) | {"differences": differences, "verdict": str(results)}
+        content = _comparison(results)
     elif isinstance(results, Recheck):
         words = {"promise": results.promise, "recalibrate": results.recalibrate}
         content = _record(results) | words | {"verdict": str(results)}
     elif isinstance(results, Drift):
         content = _record(results) | {"verdict": str(results)}
     else:
-        content = {name: _record(audit) | {"verdict": str(audit)} for name, audit in results.items()}
+        content = {name: _each(each) for name, each in results.items()}
     with replacing(file) as stream:
         stream.write(json.dumps(jsonable(content), indent=1, allow_nan=False).encode())
 
@@ -54,6 +62,15 @@ def jsonable(value: object) -> object:
     if isinstance(value, float) and (isnan(value) or isinf(value)):
         return None if isnan(value) else str(value)
     return value
+
+
+def _each(result: Audit | Comparison) -> dict[str, object]:
+    return _comparison(result) if isinstance(result, Comparison) else _record(result) | {"verdict": str(result)}
+
+
+def _comparison(results: Comparison) -> dict[str, object]:
+    differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
+    return _record(results) | {"differences": differences, "verdict": str(results)}
 
 
 def _threshold(t: Threshold) -> dict[str, object]:
