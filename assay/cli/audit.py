@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,8 @@ from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
-from assay.auditing import Audit, audit
+from assay.auditing import Audit, audit, calibrated
+from assay.cli.advice import advise
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
 from assay.files import Columns
 from assay.metrics import METRICS
@@ -64,7 +66,7 @@ def audit_command(
         for name, rows in (loaded | tallies).items():
             status.update(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
-    console.print(terminal.audit_view(audits, everything=everything))
+    console.print(terminal.audit_view(audits, everything=everything, width=console.width))
     for name in tallies:
         console.print(f"{name}: {_exactness(audits[name])}", style="dim")
     if json is not None:
@@ -75,6 +77,19 @@ def audit_command(
         from assay.report.page import audit_page
 
         audit_page(loaded, audits, html)
+    if len(predictions) == 1:
+        _advise(console, audits, predictions[0], columns)
+
+
+def _advise(console: Console, audits: dict[str, Audit], file: Path, columns: Columns) -> None:
+    """Correct what is miscalibrated; of the rest choose a threshold."""
+    [found] = audits.values()
+    off = found.tables is not None and calibrated(found.tables) is False
+    columns = replace(columns, group=None)
+    if off:
+        advise(console, "calibrate", file, "--method", "auto", "--save", "map.json", columns=columns)
+    else:
+        advise(console, "threshold", file, "--risk", "0.01", "--json", "threshold.json", columns=columns)
 
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:

@@ -26,8 +26,10 @@ from assay.calibrators import (
     rows_digest,
     shared_rows,
 )
+from assay.cli.advice import advise
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
 from assay.comparing import Comparison, compare
+from assay.files import Columns
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
 from assay.report.corrections import calibrators_view
@@ -44,6 +46,8 @@ def calibrate_command(
     out: Path | None = None,
     save: Path | None = None,
     columns: ColumnNames = STANDARD,
+    json: Path | None = None,
+    html: Path | None = None,
     in_sample: Annotated[bool, Parameter(negative="")] = False,
     threads: Threads = None,
 ) -> None:
@@ -64,15 +68,19 @@ def calibrate_command(
         Write the calibrated test predictions to this file.
     save
         Write the map to this file, as JSON.
+    json
+        Write all numbers before and after to this file.
+    html
+        Write a page that shows before and after to this file.
     in_sample
         Judge the map even on rows that it was fitted on.
     """
     refuse_group(columns)
-    not_over(out, save, reading=[held_out, apply])
+    not_over(out, save, json, html, reading=[held_out, apply])
     fit_on = files.read(held_out, columns)
     test = None if apply is None else in_order(files.read(apply, columns), classes_of(fit_on))
     chosen = _calibrators(method, fit_on)
-    _refuse_outputs(chosen, test, out, save)
+    _refuse_outputs(chosen, test, {"--out": out, "--save": save, "--html": html})
     if test is not None and not in_sample:
         _refuse_shared(fit_on, test)
     judged: dict[str, tuple[Map, Comparison]] = {}
@@ -100,6 +108,28 @@ def calibrate_command(
     judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
     console = Console()
     console.print(calibrators_view(judged, judged_on, refused, in_folds=test is None, width=console.width))
+    before = fit_on if test is None else test
+    if json is not None:
+        from assay.report.jsons import write_json
+
+        write_json({name: comparison for name, (_, comparison) in judged.items()}, json)
+    if html is not None:
+        from assay.report.page import compare_page
+
+        [(name, (_, comparison))] = judged.items()
+        compare_page({"before": before.outcomes(), f"after {name}": after.outcomes()}, comparison, html)
+    _advise(console, judged, held_out, save, columns)
+
+
+def _advise(
+    console: Console, judged: dict[str, tuple[Map, Comparison]], held_out: Path, save: Path | None, columns: Columns
+) -> None:
+    if save is not None:
+        threshold = ("threshold", "OTHER_ROWS", "--map", save, "--risk", "0.01", "--json", "threshold.json")
+        advise(console, *threshold, columns=columns)
+    else:
+        method = "auto" if len(judged) > 1 else next(iter(judged))
+        advise(console, "calibrate", held_out, "--method", method, "--save", "map.json", columns=columns)
 
 
 def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
@@ -114,11 +144,11 @@ def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
     return {str(variant): found}
 
 
-def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, out: Path | None, save: Path | None) -> None:
-    if out is not None and test is None:
+def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, outputs: dict[str, Path | None]) -> None:
+    if outputs["--out"] is not None and test is None:
         raise InputError("--out needs --apply, the predictions to calibrate")
-    if len(chosen) > 1 and (out is not None or save is not None):
-        raise InputError("--out and --save need one method, not all")
+    if len(chosen) > 1 and any(file is not None for file in outputs.values()):
+        raise InputError(f"{', '.join(outputs)} need one method, not all")
 
 
 def _refuse_shared(fit_on: Rows, test: Rows) -> None:

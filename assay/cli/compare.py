@@ -12,6 +12,7 @@ from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
+from assay.cli.advice import advise
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, refuse_group, short_names
 from assay.comparing import common_rows, compare_all
 from assay.files import Columns
@@ -72,6 +73,8 @@ def compare_command(
         from assay.report.page import compare_page
 
         compare_page(loaded, comparison, html)
+    if predictions:
+        advise(console, "audit", predictions[-1], "--html", "audit.html", columns=columns)
 
 
 def _loaded(files_given: tuple[Path, ...], columns: Columns, console: Console) -> dict[str, Predictions | Outcomes]:

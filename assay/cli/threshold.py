@@ -13,7 +13,9 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
+from assay.cli.advice import advise
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
+from assay.files import Columns
 from assay.maps import ConfidenceMap, Map
 from assay.predictions import Outcomes, Predictions
 from assay.report.promises import threshold_view
@@ -45,6 +47,7 @@ def threshold_command(
     columns: ColumnNames = STANDARD,
     in_sample: Annotated[bool, Parameter(negative="")] = False,
     json: Path | None = None,
+    html: Path | None = None,
     threads: Threads = None,
 ) -> None:
     """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
@@ -77,8 +80,10 @@ def threshold_command(
         Continue even if the map was fitted on these very rows: the guarantee is then too good.
     json
         Write the threshold and its figures to this file.
+    html
+        Write a page with the threshold to this file.
     """
-    not_over(json, reading=[held_out, mapping])
+    not_over(json, html, reading=[held_out, mapping])
     of_class_1 = any(goal is not None for goal in (precision, recall, costs))
     if of_class_1 and any(goal is not None for goal in (risk, coverage, error_cost, by)):
         raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
@@ -98,11 +103,40 @@ def threshold_command(
         else:
             goal = {"risk": risk, "coverage": coverage, "error_cost": error_cost}
             chosen = choose_threshold(rows, by=by, confidence=level, **goal)
-    Console().print(threshold_view(chosen))
+    console = Console()
+    console.print(threshold_view(chosen))
     if json is not None:
         from assay.report.jsons import write_json
 
         write_json(chosen, json)
+    if html is not None:
+        from assay.report.page import threshold_page
+
+        if not isinstance(chosen, Threshold):
+            raise InputError("--html shows one threshold on the confidence; --json has those of groups and of class 1")
+        threshold_page(held_out.stem, rows, chosen, html)
+    _advise(console, chosen, held_out, mapping, json, columns)
+
+
+def _advise(
+    console: Console,
+    chosen: Threshold | GroupThresholds | PositiveThreshold,
+    held_out: Path,
+    mapping: Path | None,
+    json: Path | None,
+    columns: Columns,
+) -> None:
+    """Ship what can be promised; watch what is shipped."""
+    mapped = () if mapping is None else ("--map", mapping)
+    if isinstance(chosen, Threshold) and not chosen.accepted:
+        if chosen.instead is not None:
+            risk = f"{chosen.instead.guaranteed_risk + 5e-5:.4f}"
+            advise(console, "threshold", held_out, *mapped, "--risk", risk, columns=columns)
+    elif isinstance(chosen, Threshold) and json is not None:
+        advise(console, "recheck", "NEW_ROWS", *mapped, "--threshold", json, columns=columns)
+    elif isinstance(chosen, Threshold):
+        risk = f"{chosen.guaranteed_risk:.4g}"
+        advise(console, "threshold", held_out, *mapped, "--risk", risk, "--json", "threshold.json", columns=columns)
 
 
 def _of_class_1(

@@ -75,9 +75,13 @@ def named_number(key: str, value: float) -> str:
 
 
 def span(key: str, interval: Interval | None) -> str:
-    """An interval with its unit; nothing if there is none."""
+    """An interval with its unit; nothing if there is none.
+
+    >>> span("ece", Interval(-0.006, -0.0008))
+    '-0.60 to -0.08%'
+    """
     unit = quantity(key).unit
-    return "" if interval is None else f"{unit.number(interval.low)} – {unit(interval.high)}"
+    return "" if interval is None else f"{unit.number(interval.low)} to {unit(interval.high)}"
 
 
 def share(value: float) -> str:

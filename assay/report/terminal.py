@@ -12,35 +12,53 @@ from rich.text import Text
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison, Verdict
 from assay.metrics import COMPARED, METRICS
-from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, span, with_arrow
+from assay.report.fitting import Fitting
+from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, shown_key, span, with_arrow
 
 COLORS = {"better": "green", "worse": "red"}
-MODELS_ABREAST = 3  # models in one table
-MOST_GROUPS, WORST_GROUPS = 30, 15  # of more groups than the first number, the second number of groups is printed
+METRIC, MODEL, LONGEST = 20, 20, 18  # characters of the column of metrics, of one model, and of a group's name
+MOST_GROUPS, WORST_GROUPS = 30, 15  # printed at most, with --all and without
+FEWEST, FURTHER = 5, 2  # groups printed at least, and beyond those that are worse
+LEGEND = "↓ lower is better, ↑ higher; `assay list metrics` explains each."
 
 
-def audit_view(audits: dict[str, Audit], *, everything: bool = False) -> RenderableType:
-    """The table of all models, the verdict of each in words, and its groups."""
+def audit_view(audits: dict[str, Audit], *, everything: bool = False, width: int = 80) -> RenderableType:
+    """The verdict of each model in words, the table of all, and the groups that are worse."""
     names = list(audits)
     keys = [key for key, metric in METRICS.items() if everything or metric.headline]
-    parts: list[RenderableType] = [_model(audits[names[0]], keys)] if len(names) == 1 else []
-    for start in range(0, len(names) if len(names) > 1 else 0, MODELS_ABREAST):
-        parts.append(_models({name: audits[name] for name in names[start : start + MODELS_ABREAST]}, keys))
+    parts: list[RenderableType] = [_spoken(name, audit) for name, audit in audits.items()]
+    if len(names) == 1:
+        parts.append(_model(audits[names[0]], keys))
+    abreast = max((width - METRIC) // MODEL, 1)
+    for start in range(0, len(names) if len(names) > 1 else 0, abreast):
+        parts.append(_models({name: audits[name] for name in names[start : start + abreast]}, keys))
     for name, audit in audits.items():
-        size = f"  {audit.n:,} samples, {audit.n_wrong:,} errors\n"
-        parts.append(Text.assemble((name, "bold"), (size, "dim"), str(audit), (_without_interval(audit, keys), "dim")))
-        groups = _groups_shown(audit)
-        if everything:
-            for group, part in groups.items():
-                parts += [Text(f"\ngroup {group}, {part.n:,} samples", "bold"), _model(part, keys)]
-        if groups:
-            parts += [_groups(groups), *_findings(audit, groups)]
-    return Group(*parts, Text("↓ lower is better, ↑ higher; `assay list metrics` explains each.", "dim"))
+        parts += _grouped(f"groups of {name}" if len(names) > 1 else "group", audit, keys, everything)
+    notes = "\n".join(dict.fromkeys(note for audit in audits.values() for note in _without_interval(audit, keys)))
+    return Group(*parts, Text(f"{notes}\n{LEGEND}".strip(), "dim"))
+
+
+def _spoken(name: str, audit: Audit) -> Text:
+    size = f"  {audit.n:,} samples, {audit.n_wrong:,} errors\n"
+    return Text.assemble((name, "bold"), (size, "dim"), str(audit))
+
+
+def _grouped(title: str, audit: Audit, keys: Collection[str], everything: bool) -> Iterator[RenderableType]:
+    """What was found about groups, and those that matter, the worst first."""
+    if not audit.groups:
+        return
+    groups = _groups_shown(audit, everything)
+    yield from _findings(audit, groups)
+    yield _groups(title, groups)
+    if everything:
+        for group, part in groups.items():
+            yield Text(f"\ngroup {group}, {part.n:,} samples", "bold")
+            yield _model(part, keys)
 
 
 def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: bool = False) -> RenderableType:
-    """The paired table, and the verdict on each axis of the second model, B, against the first, A."""
-    table = grid("metric", "A", "B", "B - A", "95 % interval", "p")
+    """The verdict on each axis of the second model, B, against the first, A, and the paired table."""
+    table = _unbroken(grid("metric", "A", "B", "B - A", "95 % interval", "p"))
     keys = [key for key in comparison.differences if everything or COMPARED[key].headline]
     for key in _by_axis(table, keys):
         d = comparison[key]
@@ -51,7 +69,7 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
     legend = Text(f"A = {names[0]}\nB = {names[1]}\n{comparison.n:,} samples{paired}. B against A:", "bold")
     untested = [key for key in keys if comparison[key].p_value is None]
     notes = _because({key: comparison[key].note for key in untested})
-    return Group(table, legend, *map(verdict_line, comparison.verdicts), Text(notes.strip(), "dim"))
+    return Group(legend, *map(verdict_line, comparison.verdicts), Fitting(table, (5, 4)), Text("\n".join(notes), "dim"))
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:
@@ -70,13 +88,13 @@ def metrics_view() -> RenderableType:
     return table
 
 
-def _model(audit: Audit, keys: Collection[str]) -> Grid:
-    table = grid("metric", "value", "95 % interval", "noise floor")
+def _model(audit: Audit, keys: Collection[str]) -> RenderableType:
+    table = _unbroken(grid("metric", "value", "95 % interval", "noise\nfloor"))
     for key in _by_axis(table, [key for key in keys if key in audit.measurements]):
         m = audit[key]
         floor = "" if m.floor is None else number(key, m.floor)
         table.add_row(_name(key), number(key, m.value), span(key, m.interval), floor)
-    return table
+    return Fitting(table, (3, 2))
 
 
 def _models(audits: dict[str, Audit], keys: Collection[str]) -> Grid:
@@ -86,28 +104,25 @@ def _models(audits: dict[str, Audit], keys: Collection[str]) -> Grid:
     return table
 
 
-def _groups_shown(audit: Audit) -> dict[str, Audit]:
-    """All groups, or if there are very many, the worst by p-value."""
-    if len(audit.groups) <= MOST_GROUPS:
-        return audit.groups
-    return {name: audit.groups[name] for name in audit.worst_first[:WORST_GROUPS]}
+def _groups_shown(audit: Audit, everything: bool) -> dict[str, Audit]:
+    """The worst first: those that are shown to be worse than the rest, and a few more to compare them with."""
+    order = audit.worst_first or tuple(audit.groups)
+    worse = len({finding.group for finding in audit.findings})
+    most = MOST_GROUPS if everything else min(max(worse + FURTHER, FEWEST), WORST_GROUPS)
+    return {name: audit.groups[name] for name in order[:most]}
 
 
-def _groups(groups: dict[str, Audit]) -> Grid:
+def _groups(title: str, groups: dict[str, Audit]) -> RenderableType:
     keys = [key for key in BRIEF if any(key in group.measurements for group in groups.values())]
-    table = grid("group", "samples", *keys)
-    for column in table.columns:
-        column.no_wrap = True
+    table = _unbroken(grid(title, "samples", *(shown_key(key).replace(" ", "\n") for key in keys)))
     table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"  # a name may be wrapped, a number never
+    table.columns[0].width = min(max(map(len, (title, *groups))), LONGEST)
     for name, group in groups.items():
         table.add_row(Text(name), f"{group.n:,}", *(_narrow_cell(key, group.measurements.get(key)) for key in keys))
-    return table
+    return Fitting(table, tuple(range(len(keys) + 1, 2, -1)))
 
 
 def _findings(audit: Audit, shown: Collection[str]) -> Iterator[Text]:
-    if len(shown) < len(audit.groups):
-        hidden = len(audit.groups) - len(shown)
-        yield Text(f"The {len(shown)} worst groups by p-value; {hidden} more are not shown, --json has all.", "bold")
     if audit.by_label:
         yield Text("Groups are chosen by the true label, so only their accuracy is judged: group by predicted class.")
     if audit.findings:
@@ -119,6 +134,9 @@ def _findings(audit: Audit, shown: Collection[str]) -> Iterator[Text]:
         least, most = (100 * f(audit.detectable.values()) for f in (min, max))
         span = f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}, by group,"
         yield Text(f"Over-confidence of {span} points beyond the rest would have been seen 4 times of 5.", "dim")
+    if len(shown) < len(audit.groups):
+        hidden = len(audit.groups) - len(shown)
+        yield Text(f"The {len(shown)} worst groups by p-value; {hidden} more: --all shows, --json has all.", "bold")
 
 
 def verdict_line(verdict: Verdict) -> Text:
@@ -136,14 +154,14 @@ def mark(verdict: Verdict) -> Text:
     return Text(marks[verdict.word], COLORS.get(verdict.word, ""))
 
 
-def _without_interval(audit: Audit, keys: Collection[str]) -> str:
+def _without_interval(audit: Audit, keys: Collection[str]) -> list[str]:
     return _because({key: m.note for key, m in audit.measurements.items() if key in keys and m.interval is None})
 
 
-def _because(notes: dict[str, str]) -> str:
+def _because(notes: dict[str, str]) -> list[str]:
     """Metrics without an interval, by reason."""
     reasons = dict.fromkeys(notes.values())
-    return "".join(f"\n{why}: {', '.join(key for key in notes if notes[key] == why)}" for why in reasons)
+    return [f"{why}: {', '.join(key for key in notes if notes[key] == why)}" for why in reasons]
 
 
 def _by_axis(table: Grid, keys: Collection[str]) -> Iterator[str]:
@@ -154,6 +172,13 @@ def _by_axis(table: Grid, keys: Collection[str]) -> Iterator[str]:
             table.add_row(Text(axis, "bold"))
             yield from members
             table.add_section()
+
+
+def _unbroken(table: Grid) -> Grid:
+    """The same, with numbers that are never cut in two."""
+    for column in table.columns:
+        column.no_wrap = True
+    return table
 
 
 def grid(first: str, *headings: str) -> Grid:
@@ -167,7 +192,7 @@ def grid(first: str, *headings: str) -> Grid:
 
 
 def _name(key: str) -> str:
-    return f"  {with_arrow(key)}"
+    return f" {with_arrow(key)}"
 
 
 def _cell(key: str, m: Measurement | None) -> Text:

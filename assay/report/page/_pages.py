@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from assay import __version__
 from assay._core.writing import replacing
-from assay.auditing import Audit
+from assay.auditing import Audit, audit
 from assay.boards import Board, Line
 from assay.comparing import Comparison
 from assay.metrics import Tables
@@ -22,6 +22,7 @@ from assay.report.jsons import jsonable
 from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
+from assay.thresholds import Threshold
 
 if TYPE_CHECKING:
     from assay.study import Run, Study, StudyTable
@@ -48,6 +49,17 @@ def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str,
         "overview": asdict(_tables.models(audits)),
     }
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
+
+
+def threshold_page(name: str, predictions: Predictions | Outcomes, chosen: Threshold, file: Path) -> None:
+    """Write a threshold and what it does to the rows that it was chosen on: the page of an audit, at the threshold."""
+    found = audit(predictions)
+    model = _model(name, predictions, found)
+    t = found.tables or Tables(predictions)
+    model |= {"verdict": [f"{str(chosen)[0].upper()}{str(chosen)[1:]}.", str(found)]}
+    model |= {"decisions": decisions(t, [chosen, *_tables.promised(t.ranking)])}
+    content: Content = {"models": [model], "overview": asdict(_tables.models({name: found}))}
+    _write(file, f"Threshold: {name}", "audit", content)
 
 
 def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Comparison, file: Path) -> None:
@@ -97,17 +109,17 @@ def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Study
     _write(file, f"Study: {study.name}", "study", study_content(study, runs, root, tables, file))
 
 
-def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
-    t = audit.tables or Tables(predictions)
+def _model(name: str, predictions: Predictions | Outcomes, found: Audit) -> Content:
+    t = found.tables or Tables(predictions)
     r, promises = t.ranking, _tables.promised(t.ranking)
     shown: Content = {
         "name": name,
-        "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
-        "verdict": [str(audit), _tables.promise_in_words(promises[0], r)],
-        "tiles": _tables.tiles(audit, promises[0]),
-        "metrics": asdict(_tables.metrics(audit)),
+        "size": f"{found.n:,} samples, {found.n_wrong:,} errors",
+        "verdict": [str(found), _tables.promise_in_words(promises[0], r)],
+        "tiles": _tables.tiles(found, promises[0]),
+        "metrics": asdict(_tables.metrics(found)),
         "promises": asdict(_tables.promises(promises, r)),
-        "groups": asdict(_tables.groups(audit)) if audit.groups else None,
+        "groups": asdict(_tables.groups(found)) if found.groups else None,
         "mistakes": asdict(_tables.mistakes_table(mistakes(t))),
         "decisions": decisions(t, promises),
     }
