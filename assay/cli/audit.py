@@ -12,7 +12,7 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.auditing import Audit, audit, calibrated
-from assay.cli.advice import advise
+from assay.cli.advice import advise, command
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
 from assay.files import Columns
 from assay.metrics import METRICS
@@ -76,7 +76,11 @@ def audit_command(
     if html is not None:
         from assay.report.page import audit_page
 
-        audit_page(loaded, audits, html)
+        given = short_names(predictions)
+        commands = {
+            name: command("threshold", file, columns=replace(columns, group=None)) for name, file in given.items()
+        }
+        audit_page(loaded, audits, html, commands=commands)
     if len(predictions) == 1:
         _advise(console, audits, predictions[0], columns)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
@@ -39,13 +40,24 @@ OF = {
 HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def audit_page(predictions: dict[str, Predictions | Outcomes], audits: dict[str, Audit], file: Path) -> None:
+def audit_page(
+    predictions: dict[str, Predictions | Outcomes],
+    audits: dict[str, Audit],
+    file: Path,
+    *,
+    commands: dict[str, str] | None = None,
+    show: dict[str, Callable[[int], str]] | None = None,
+) -> None:
     """Write the audits of one or several models, both by the name of the model, as one page.
 
-    Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others.
+    Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others. `commands`
+    are those that choose a threshold for a model, `show` gives the text or picture of a row.
     """
     content: Content = {
-        "models": [_model(name, rows, audits[name]) for name, rows in predictions.items()],
+        "models": [
+            _model(name, rows, audits[name], (commands or {}).get(name, ""), (show or {}).get(name))
+            for name, rows in predictions.items()
+        ],
         "overview": asdict(_tables.models(audits)),
     }
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
@@ -71,6 +83,9 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
         "byIds": comparison.by_ids,
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
         "differences": asdict(_tables.differences(comparison)),
+        "coverages": asdict(_tables.coverages([(n, t.ranking) for n, t in zip(predictions, read, strict=True)])),
+        "flipped": asdict(_tables.flipped(*read)),
+        "flips": flips(*read),
     }
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
 
@@ -109,7 +124,13 @@ def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Study
     _write(file, f"Study: {study.name}", "study", study_content(study, runs, root, tables, file))
 
 
-def _model(name: str, predictions: Predictions | Outcomes, found: Audit) -> Content:
+def _model(
+    name: str,
+    predictions: Predictions | Outcomes,
+    found: Audit,
+    command: str = "",
+    show: Callable[[int], str] | None = None,
+) -> Content:
     t = found.tables or Tables(predictions)
     r, promises = t.ranking, _tables.promised(t.ranking)
     shown: Content = {
@@ -120,13 +141,22 @@ def _model(name: str, predictions: Predictions | Outcomes, found: Audit) -> Cont
         "metrics": asdict(_tables.metrics(found)),
         "promises": asdict(_tables.promises(promises, r)),
         "groups": asdict(_tables.groups(found)) if found.groups else None,
-        "mistakes": asdict(_tables.mistakes_table(mistakes(t))),
+        "groupPicture": _tables.picture(found),
+        "mistakes": asdict(_tables.mistakes_table(mistakes(t, show))),
+        "command": command or f"assay threshold {shlex.quote(name)}",
         "decisions": decisions(t, promises),
     }
     return shown | curves(t) | positive(t) | separation(r)
 
 
+def flips(a: Tables, b: Tables) -> Content:
+    """How many samples only one of two models answers rightly."""
+    x, y = a.outcomes.correct, b.outcomes.correct
+    return {"better": int((~x & y).sum()), "worse": int((x & ~y).sum())}
+
+
 def _write(file: Path, title: str, kind: str, content: Content) -> None:
+    content = {"glossary": _tables.glossary(), **content}
     data = json.dumps(jsonable(content), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     page = Template(_text("page.html")).substitute(
         title=escape(title),
