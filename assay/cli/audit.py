@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def audit_command(
     columns: ColumnNames = STANDARD,
     json: Path | None = None,
     html: Path | None = None,
+    show: str | None = None,
     everything: Everything = False,
     seed: int = 0,
     threads: Threads = None,
@@ -41,11 +43,15 @@ def audit_command(
         Write all numbers to this file.
     html
         Write an interactive page to this file.
+    show
+        Column of texts, or of names of image files, which the page shows beside the mistakes.
     seed
         Seed of the random draws of the noise floor.
     """
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
+    if show is not None and (html is None or columns.ignore is not None or columns.unanswered == "drop"):
+        raise InputError("--show is for the page of --html, of a file whose rows are all used")
     not_over(json, html, reading=predictions)
     console = Console()
     loaded: dict[str, Predictions | Outcomes] = {}
@@ -80,9 +86,16 @@ def audit_command(
         commands = {
             name: command("threshold", file, columns=replace(columns, group=None)) for name, file in given.items()
         }
-        audit_page(loaded, audits, html, commands=commands)
+        samples = {} if show is None else {name: _samples(file, show, columns) for name, file in given.items()}
+        audit_page(loaded, audits, html, commands=commands, show=samples)
     if len(predictions) == 1:
         _advise(console, audits, predictions[0], columns)
+
+
+def _samples(file: Path, show: str, columns: Columns) -> Callable[[int], str]:
+    from assay.report.page import shown_by
+
+    return shown_by(files.read_column(file, show, columns), file.parent)
 
 
 def _advise(console: Console, audits: dict[str, Audit], file: Path, columns: Columns) -> None:

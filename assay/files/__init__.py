@@ -258,6 +258,13 @@ def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[
     return found, replace(columns, confidence="confidence")
 
 
+def read_column(file: str | Path, name: str, columns: Columns = Columns()) -> Array:
+    """A column of a file as text, one a row, such as what a page shows of each sample."""
+    path = Path(file)
+    with _reasons(path):
+        return np.asarray(_column(_load(path, columns), name, "show")).astype(str)
+
+
 def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | None = None) -> list[Sheet]:
     """The answers of each model in a file, by the column `by`, with each of the confidences named with commas between.
 

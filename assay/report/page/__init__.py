@@ -1,5 +1,6 @@
 """One self-contained page: opens without a network, light and dark, to be explored, printed and passed on."""
 
 from assay.report.page._pages import audit_page, board_page, compare_page, study_page, threshold_page
+from assay.report.page._samples import shown_by
 
-__all__ = ["audit_page", "board_page", "compare_page", "study_page", "threshold_page"]
+__all__ = ["audit_page", "board_page", "compare_page", "shown_by", "study_page", "threshold_page"]
