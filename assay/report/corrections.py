@@ -51,9 +51,10 @@ def _verdicts(judged: Judged) -> Iterator[Text]:
         return
     gains = [name for name, (_, comparison) in judged.items() if _helps(comparison)]
     yield Text(f"{len(gains)} of {len(judged)} improve calibration and make nothing worse.", "bold")
-    if gains and "nll" in judged[gains[0]][1].differences:
-        best = min(gains, key=lambda name: judged[name][1]["nll"].b)
-        yield Text(f"The least NLL of these: {best}, {number('nll', judged[best][1]['nll'].b)}.")
+    losses = {name: judged[name][1]["nll"].b for name in gains if "nll" in judged[name][1].differences}
+    if losses:
+        best = min(losses, key=lambda name: losses[name])
+        yield Text(f"The least NLL of these: {best}, {number('nll', losses[best])}.")
 
 
 def _helps(comparison: Comparison) -> bool:

@@ -74,8 +74,9 @@ def legend(table: StudyTable, bold: Bold = "best") -> str:
     how = f"{TESTS[table.test]}, p < {table.level:g}{' by Holm' if table.corrected else ''}"
     marks = f"against {table.baseline}, and its calibrators against none, ▲ significantly better, ▼ worse ({how})"
     last = "; under it the figure of a paper, and ours minus it" if _has_published(table) else ""
-    few = f"; {table.seeds} seeds are few: marks from fewer than {ENOUGH} are hints, not evidence"
-    return f"mean ± {table.error} over seeds; {marks}; bold: {BOLD[bold]}{last}{few if table.seeds < ENOUGH else ''}"
+    few = f"{table.seeds} seeds are few: marks from fewer than {ENOUGH} are hints, not evidence; "
+    caution = few if table.seeds < ENOUGH else ""
+    return f"mean ± {table.error} over seeds; {caution}{marks}; bold: {BOLD[bold]}{last}"
 
 
 def _has_published(table: StudyTable) -> bool:

@@ -58,7 +58,7 @@ def audit_page(
             _model(name, rows, audits[name], (commands or {}).get(name, ""), (show or {}).get(name))
             for name, rows in predictions.items()
         ],
-        "overview": asdict(_tables.models(audits)),
+        "overview": _tables.as_data(_tables.models(audits)),
     }
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
 
@@ -70,7 +70,7 @@ def threshold_page(name: str, predictions: Predictions | Outcomes, chosen: Thres
     t = found.tables or Tables(predictions)
     model |= {"verdict": [f"{str(chosen)[0].upper()}{str(chosen)[1:]}.", str(found)]}
     model |= {"decisions": decisions(t, [chosen, *_tables.promised(t.ranking)])}
-    content: Content = {"models": [model], "overview": asdict(_tables.models({name: found}))}
+    content: Content = {"models": [model], "overview": _tables.as_data(_tables.models({name: found}))}
     _write(file, f"Threshold: {name}", "audit", content)
 
 
@@ -82,9 +82,11 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
         "n": comparison.n,
         "byIds": comparison.by_ids,
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
-        "differences": asdict(_tables.differences(comparison)),
-        "coverages": asdict(_tables.coverages([(n, t.ranking) for n, t in zip(predictions, read, strict=True)])),
-        "flipped": asdict(_tables.flipped(*read)),
+        "differences": _tables.as_data(_tables.differences(comparison)),
+        "coverages": _tables.as_data(
+            _tables.coverages([(n, t.ranking) for n, t in zip(predictions, read, strict=True)])
+        ),
+        "flipped": _tables.as_data(_tables.flipped(*read)),
         "flips": flips(*read),
     }
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
@@ -100,8 +102,8 @@ def board_page(board: Board, file: Path) -> None:
         "size": f"{models} models, {len(board.lines)} lines of one confidence each",
         "verdict": f"{board}.",
         "note": boards.NOTE,
-        "board": asdict(boards.table(board)),
-        "categories": asdict(detail) if detail else None,
+        "board": _tables.as_data(boards.table(board)),
+        "categories": _tables.as_data(detail) if detail else None,
         "points": [_point(line) for line in board.lines],
     }
     _write(file, "Confidence of many models", "board", content)
@@ -138,11 +140,11 @@ def _model(
         "size": f"{found.n:,} samples, {found.n_wrong:,} errors",
         "verdict": [str(found), _tables.promise_in_words(promises[0], r)],
         "tiles": _tables.tiles(found, promises[0]),
-        "metrics": asdict(_tables.metrics(found)),
-        "promises": asdict(_tables.promises(promises, r)),
-        "groups": asdict(_tables.groups(found)) if found.groups else None,
+        "metrics": _tables.as_data(_tables.metrics(found)),
+        "promises": _tables.as_data(_tables.promises(promises, r)),
+        "groups": _tables.as_data(_tables.groups(found)) if found.groups else None,
         "groupPicture": _tables.picture(found),
-        "mistakes": asdict(_tables.mistakes_table(mistakes(t, show))),
+        "mistakes": _tables.as_data(_tables.mistakes_table(mistakes(t, show))),
         "command": command or f"assay threshold {shlex.quote(name)}",
         "decisions": decisions(t, promises),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from assay.thresholds import Threshold, choose_threshold, spelled
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)  # of the promises; the first is also said in words
 ROWS_FIRST = 10  # rows of a long table that are shown at once
 ON_TILES = ("accuracy", "ece", "ece_positive", "auroc", "roc_auc")
+RARE = ("picture", "term")  # parts of a cell
 PICTURED = 40  # groups in a picture
 FLIPPED = 100  # samples in a table of those that two models answer differently
 
@@ -42,6 +43,11 @@ class PageTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Field, ...], ...]
     first: int  # rows shown before the reader asks for all
+
+
+def as_data(table: PageTable) -> dict[str, object]:
+    """The table for the page, without what is rare in a cell and empty in this one."""
+    return asdict(table, dict_factory=lambda pairs: {name: x for name, x in pairs if x or name not in RARE})
 
 
 def metrics(audit: Audit) -> PageTable:

@@ -18,7 +18,7 @@ function keepDrawn(draw) {
 
 function showTiles(place, tiles) {
   place.replaceChildren(...tiles.map(({ title, text, under, tone = "", term }) => element("div", { className: "tile" },
-    term ? named(title, term) : element("span", { className: "title", textContent: title }),
+    term ? explained(title, term) : element("span", { className: "title", textContent: title }),
     element("strong", { className: tone }, ...breakable(text)),
     element("span", { className: "under", textContent: under }))));
 }
@@ -26,7 +26,7 @@ function showTiles(place, tiles) {
 const tip = document.body.appendChild(element("div", { id: "tip", role: "tooltip", hidden: true }));
 
 // A metric's name, which explains itself when it is pointed at, focused or tapped.
-function named(text, term, className = "title") {
+function explained(text, term, className = "title") {
   const name = element("button", { type: "button", className: `term ${className}` }, ...breakable(text));
   const show = () => explain(name, DATA.glossary[term]);
   name.addEventListener("pointerenter", show);

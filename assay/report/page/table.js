@@ -80,7 +80,7 @@ function sortingHead(name, numeric, sort) {
 
 function tableCell(cell, head) {
   const kind = typeof cell.value === "number" ? "number" : "";
-  const text = cell.term ? [named(cell.text, cell.term, "")] : breakable(cell.text);
+  const text = cell.term ? [explained(cell.text, cell.term, "")] : breakable(cell.text);
   const made = element("td", { className: `${kind} ${cell.tone ?? ""}`.trim() }, ...text);
   made.dataset.head = head;
   if (cell.picture) made.append(element("img", { src: cell.picture, alt: "", loading: "lazy" }));
