@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_origin
 
 from pydantic import (
     BaseModel,
@@ -87,6 +87,13 @@ class Study(BaseModel):
     published: list[str] = []  # tables of the papers to show beside ours, such as zhu2022/2
     stands_for: dict[str, str] = {}  # our name: the paper's name whose figures to show beside it
     assumed: list[str] = []  # values that the paper does not print
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any, info: ValidationInfo) -> Any:
+        """One value where a list is meant: seeds = 0 is seeds = [0]."""
+        listed = get_origin(cls.model_fields[info.field_name or ""].annotation) is list
+        return [value] if listed and isinstance(value, int | float | str) else value
 
     @field_validator("shifts")
     @classmethod
