@@ -54,6 +54,8 @@ def load(file: str | Path) -> Map:
     path = Path(file)
     try:
         return _from_safetensors(path) if path.suffix == ".safetensors" else from_json(path.read_text())
+    except FileNotFoundError as problem:
+        raise InputError(f"{path}: no such file; `assay calibrate HELD_OUT --save {path}` writes a map") from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InputError(f"{path}: is no calibration map: {problem}") from problem
 
