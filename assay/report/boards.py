@@ -75,7 +75,7 @@ def _plain(key: str, value: float) -> Field:
     return Field(number(key, value), None if isnan(value) else value)
 
 
-SHOWN = ("model", "confidence", "rows", "accuracy", "ECE", "AUROC", "AURC", "answerable", "rank by AURC")
+SHOWN = ("model", "confidence", "rows", "accuracy", "ECE", "error AUROC", "AURC", "answerable", "rank by AURC")
 
 
 def view(board: Board) -> Group:
