@@ -20,6 +20,7 @@ from test_cli import run as run
 from assay import Outcomes, Predictions, audit, compare, evaluate, files
 from assay._core.arrays import InputError
 from assay.files import Columns
+from assay.study import read_study
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -311,3 +312,22 @@ def test_compare_three_models_with_the_first(run, tmp_path):
     assert "Cannot be told apart from first: same." in out
     assert next(line for line in out.splitlines() if line.startswith(" worse")).rstrip().endswith("▼ ▼ ▲")
     assert set(json.loads((tmp_path / "x.json").read_text())) == {"same", "worse"}
+
+
+def test_a_map_that_is_not_there_says_how_to_make_one(run, tmp_path):
+    two().to_csv(tmp_path / "x.csv", index=False)
+    code, _, err = run("threshold", tmp_path / "x.csv", *B_, "--map", tmp_path / "map.json")
+    assert code == 2
+    assert "no such file; `assay calibrate HELD_OUT --save" in err
+
+
+STUDY = 'name = "x"\ndata = "digits"\nnetworks = "mlp"\nrecipes = "cross_entropy"\n'
+
+
+def test_one_value_is_a_list_of_one_and_a_misspelled_key_is_named(tmp_path):
+    (tmp_path / "x.toml").write_text(f"{STUDY}seeds = 3\n")
+    study = read_study(tmp_path / "x.toml")
+    assert (study.seeds, study.data, study.recipes) == ([3], ["digits"], ["cross_entropy"])
+    (tmp_path / "x.toml").write_text(f"{STUDY}seed = [3]\n")
+    with pytest.raises(InputError, match="unknown key 'seed'; did you mean 'seeds'"):
+        read_study(tmp_path / "x.toml")

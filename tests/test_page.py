@@ -752,7 +752,7 @@ def test_the_axis_of_the_map_and_the_figure_of_the_curves_are_chosen(opened):
     from selenium.webdriver.common.by import By
 
     driver = opened("study")
-    assert all_texts(driver, "#map .ytitle") == ["auroc % ↑"]
+    assert all_texts(driver, "#map .ytitle") == ["auroc (errors) % ↑"]
     driver.find_element(By.ID, "up").send_keys("e")
     assert all_texts(driver, "#map .ytitle") == ["e_aurc ‰ ↓"]
     low, high = driver.execute_script("return document.querySelector('#map .chart').layout.yaxis.range")

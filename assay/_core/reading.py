@@ -15,12 +15,12 @@ PIECE = 2**24  # bytes unpacked at a time
 MOST = 100  # times the size of a file that it may unpack to beyond that
 
 
-def require_file(path: Path) -> None:
-    """Refuse what is not there, a folder, a pipe or a device."""
+def require_file(path: Path, hint: str = "") -> None:
+    """Refuse what is not there, with a hint at how to get it, a folder, a pipe or a device."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as problem:
-        raise InputError(f"{path}: no such file") from problem
+        raise InputError(f"{path}: no such file{hint}") from problem
     except (OSError, ValueError) as problem:
         raise InputError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
     if not S_ISREG(mode):

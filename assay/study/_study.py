@@ -255,9 +255,10 @@ def _refuse_twice(entries: list[Any]) -> None:
 
 
 def _first(problem: ValidationError) -> str:
-    """The first error, in a line."""
-    error = problem.errors()[0]
-    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    """The first error, in a line; an unknown key before others, since it may be a missing one misspelled."""
+    unknown = ("extra_forbidden", "unexpected_keyword_argument")
+    error = min(problem.errors(), key=lambda each: each["type"] not in unknown)
+    if error["type"] in unknown:
         key, inside = str(error["loc"][-1]), len(error["loc"]) > 1
         return f"unknown key '{key}'; {hint(key, [f.name for f in fields(Record)] if inside else Study.model_fields)}"
     return ": ".join([*map(str, error["loc"][:1]), error["msg"].removeprefix("Value error, ")])

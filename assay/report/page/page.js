@@ -60,7 +60,7 @@ document.querySelectorAll("figure > .chart").forEach((chart) => {
 });
 
 async function saveFigure(chart) {
-  const image = await Plotly.toImage(chart, { format: "svg", width: chart.clientWidth, height: chart.clientHeight });
+  const image = await Plotly.toImage(chart, { format: "svg", width: chart.clientWidth || 700, height: chart.clientHeight || 400 });
   saved(image, `${chart.className.replace(/js-plotly-plot|chart/g, "").trim() || "figure"}.svg`);
 }
 
