@@ -97,8 +97,8 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[StudyTable]]:
     (root / FAILING.folder / "failed.json").write_text(json.dumps(said))
     (root / RUNS[0].folder / "audit.html").write_text("an audit")
 
-    def beside(point, method, calibrator, metric):
-        names = (point["data"], point["network"], method, calibrator, "max_probability", "none", metric)
+    def beside(point, method, calibrator, score, metric):
+        names = (point["data"], point["network"], method, calibrator, score, "none", metric)
         there = (method, calibrator, metric) == ("cross_entropy", "none", "ece")
         return Figure("zhu2022", "2", *names, 0.05, None, "") if there else None
 

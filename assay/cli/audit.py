@@ -107,7 +107,7 @@ def audit_command(
     if pairs:
         tell(terminal.pairs_view(pairs))
     for name in tallies:
-        tell(f"{name}: {_exactness(audits[name])}", "dim")
+        tell(f"{name}: {_exactness(audits[name], sorted_rows=exact)}", "dim")
     if json is not None:
         from assay.report.jsons import write_json
 
@@ -200,14 +200,14 @@ def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> 
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
 
 
-def _exactness(found: Audit) -> str:
+def _exactness(found: Audit, *, sorted_rows: bool) -> str:
     """How far the numbers of a summary can be from those of the rows."""
     shown = {key: m.bound for key, m in found.measurements.items() if METRICS[key].headline}
     off = [f"{bound:.1g} ({key})" for key, bound in shown.items() if bound]
     unknown = [key for key, bound in shown.items() if bound is None]
     if not off and not unknown:
         return "every number is exact."
-    parts = ["read on a grid of confidence" + ("; --exact sorts the rows" if off else "; the rows have been sorted")]
+    parts = ["read on a grid of confidence", "the rows have been sorted" if sorted_rows else "--exact sorts the rows"]
     parts += [f"off by at most {', '.join(off)}"] if off else []
     parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
     return f"{'; '.join(parts)}; all others are exact."

@@ -87,9 +87,7 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
         "byIds": comparison.by_ids,
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
         "differences": _tables.as_data(_tables.differences(comparison)),
-        "coverages": _tables.as_data(
-            _tables.coverages([(n, t.ranking) for n, t in zip(predictions, read, strict=True)])
-        ),
+        "coverages": _tables.as_data(_tables.coverages(list(zip(predictions, read, strict=True)))),
         "flipped": _tables.as_data(_tables.flipped(*read)),
         "flips": flips(*read),
     }
@@ -125,7 +123,7 @@ def write_claims(verdict: str, note: str, claims: _tables.PageTable, regimes: Se
     content: Content = {
         "verdict": verdict,
         "note": note,
-        "claims": asdict(claims),
+        "claims": _tables.as_data(claims),
         "regimes": regimes,
     }
     _write(file, "Claims put to the test", "claims", content)

@@ -227,11 +227,11 @@ def _ends(m: Measurement) -> list[float]:
     return [m.value, m.interval.low, m.interval.high] if m.interval else [m.value] * 3
 
 
-def coverages(tables: Sequence[tuple[str, Ranking]]) -> PageTable:
+def coverages(tables: Sequence[tuple[str, Tables]]) -> PageTable:
     """The share of inputs that each model accepts at the same promised risk."""
 
     def row(risk: float) -> tuple[Field, ...]:
-        found = [choose_threshold(r, risk=risk) for _, r in tables]
+        found = [choose_threshold(each, risk=risk) for _, each in tables]
         cells = [Field(share(t.coverage), t.coverage) if t.accepted else Field("nothing", 0.0) for t in found]
         return Field(f"{100 * risk:.3g}%", risk), *cells
 
