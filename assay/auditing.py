@@ -183,6 +183,19 @@ def _p_value(key: str, t: Tables) -> float:
     return metric.floor(t).p_value(t.once(metric.of))
 
 
+def calibrated(t: Tables) -> bool | None:
+    """Whether no miscalibration is shown, in the confidence or in the probability of class 1; None of a mere score."""
+    if not t.is_probability:
+        return None
+    keys = ("ece", "ece_positive") if t.n_classes == 2 else ("ece",)
+    return min(holm([_p_value(key, t) for key in keys])) >= LEVEL
+
+
+def calibration_in_words(t: Tables) -> str:
+    """The verdict of an audit on calibration alone."""
+    return _calibration_in_words(_audit(t))
+
+
 def _excess(r: Ranking) -> float:
     """Mean confidence minus the share of successes."""
     return float(r.claimed[-1] - r.right[-1]) / r.n
@@ -237,5 +250,10 @@ def _refinement_in_words(found: Audit) -> str:
         return ""
     if not isfinite(auroc.value):
         return "Ranking cannot be judged: all answers are " + ("wrong." if found.n_wrong else "right.")
-    bar = f"{auroc.interval.low:.1%} to {auroc.interval.high:.1%}" if auroc.interval else auroc.note
-    return f"A right answer is more confident than a wrong one {auroc.value:.1%} of the time ({bar})."
+    said = f"A right answer is more confident than a wrong one {auroc.value:.1%} of the time ({_bar(auroc)})."
+    area = found.measurements.get("roc_auc")
+    return said if area is None else f"{said} The ROC AUC of class 1 is {area.value:.1%} ({_bar(area)})."
+
+
+def _bar(m: Measurement) -> str:
+    return f"{m.interval.low:.1%} to {m.interval.high:.1%}" if m.interval else m.note

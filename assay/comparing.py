@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from assay._core.arrays import InputError, Labels, Tags
 from assay._core.showing import Library, data_frame, html_table
 from assay.metrics import COMPARED, METRICS, Metric, Summary, Tables, is_summary
 from assay.metrics.inference import Change, Estimate, Interval, Withheld, change, holm, of_runs
-from assay.predictions import Outcomes, Predictions
+from assay.predictions import Outcomes, Predictions, unknown_source
 
 if TYPE_CHECKING:
     from assay.scale import Joint
@@ -126,6 +126,7 @@ def compare(
     margin: float | Mapping[str, float] | None = None,
     names: tuple[str, str] = ("the first", "the second"),
     joint: Joint | None = None,
+    together: int = 1,
 ) -> Comparison:
     """Paired differences of `b` against `a`, and one verdict for accuracy, calibration and refinement.
 
@@ -133,7 +134,7 @@ def compare(
     unbiased calibration part of the top-label Brier score, refinement by AUROC; the tests together call equal models
     different at most one time in twenty. Where no difference is shown, the verdict says which would have been, with a
     power of 80 %. Of two classes the probability of class 1 has a verdict on its calibration too. `names` are what
-    errors call the two models.
+    errors call the two models; `together` says how many comparisons are made, all of which share the level.
 
     `margin` asks whether the two are equivalent: within it on accuracy and refinement (.005 is half a point), or on
     each axis that it names. Lists of predictions are several runs of two methods: a difference must then exceed what
@@ -148,7 +149,7 @@ def compare(
     accuracy equivalent, calibration none shown, refinement equivalent
     """
     if is_summary(a) or is_summary(b):
-        return _of_summaries(a, b, joint, _margins(margin))
+        return _of_summaries(a, b, joint, _margins(margin), together)
     first, second = _runs(a), _runs(b)
     if len(first) != len(second) or not first:
         raise InputError(f"both methods need the same number of runs, got {len(first)} and {len(second)}")
@@ -158,16 +159,18 @@ def compare(
     tables = [(Tables(x), Tables(y)) for x, y in pairs]
     x, y = tables[0]
     differences = {key: _difference(m, tables) for key, m in COMPARED.items() if m.needs(x) and m.needs(y)}
-    verdicts, shown = _verdicts(differences, _margins(margin))
+    verdicts, shown = _verdicts(differences, _margins(margin), together)
     by_ids = pairs[0][0].ids is not None
     return Comparison(x.ranking.n, differences | shown, verdicts, by_ids, tables=(x, y), runs=len(pairs))
 
 
 def _runs(given: Read | Sequence[Either]) -> list[Either]:
-    return [given] if isinstance(given, Predictions | Outcomes) else list(cast("Sequence[Either]", given))
+    if not isinstance(given, Predictions | Outcomes | list | tuple):
+        raise unknown_source(given)
+    return [given] if isinstance(given, Predictions | Outcomes) else list(given)
 
 
-def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, float]) -> Comparison:
+def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, float], together: int) -> Comparison:
     """Metrics side by side, with tests of the means where the rows were counted in pairs."""
     if not (is_summary(a) and is_summary(b)):
         raise InputError("a summary can be compared with another summary only; give the rows of both, or of neither")
@@ -181,7 +184,7 @@ def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, 
         if key in found:
             interval, p_value, estimate = tested.interval, tested.p_value, tested.estimate
             found[key] = replace(found[key], note="", interval=interval, p_value=p_value, estimate=estimate)
-    verdicts, shown = _verdicts(found, margins)
+    verdicts, shown = _verdicts(found, margins, together)
     told = tuple(replace(v, note=NEEDS_ROWS) if v.word == "cannot tell" else v for v in verdicts)
     return Comparison(n, found | shown, told, by_ids=False, tables=(x, y))
 
@@ -190,6 +193,33 @@ def _of_pairs(joint: Joint) -> dict[str, Change]:
     accuracy = joint.accuracy()
     means = {name: change(mean) for name in ("nll", "brier") if (mean := joint.mean(name)) is not None}
     return {"accuracy": Change(accuracy.estimate.interval(), accuracy.p_value, accuracy.estimate), **means}
+
+
+def compare_all(models: Mapping[str, Either], *, margin: float | None = None) -> dict[str, Comparison]:
+    """Each model against the first one; all tests together call equal models different at most one time in twenty.
+
+    >>> import assay.examples
+    >>> models = {name: assay.examples.load(name) for name in assay.examples.MODELS}
+    >>> print(*map(str, compare_all(models).values()))
+    accuracy worse, calibration better, refinement none shown
+    """
+    (first, a), *others = models.items()
+    return {name: compare(a, b, margin=margin, names=(first, name), together=len(others)) for name, b in others}
+
+
+def common_rows(models: Mapping[str, Either]) -> dict[str, Either]:
+    """The rows of each model whose ids all of them have."""
+    for name, rows in models.items():
+        if rows.ids is None:
+            raise InputError(f"{name} has no ids, so nobody knows which rows are shared")
+    shared = set.intersection(*(set(map(str, rows.ids.tolist())) for rows in models.values() if rows.ids is not None))
+    if not shared:
+        raise InputError(f"{' and '.join(models)} share no id")
+    return {
+        name: rows[np.array([str(each) in shared for each in rows.ids.tolist()])]
+        for name, rows in models.items()
+        if rows.ids is not None
+    }
 
 
 def _same_samples(pairs: list[tuple[Either, Either]], names: tuple[str, str]) -> None:
@@ -223,7 +253,7 @@ def _difference(metric: Metric, tables: list[tuple[Tables, Tables]]) -> Differen
 
 
 def _verdicts(
-    differences: dict[str, Difference], margins: dict[str, float]
+    differences: dict[str, Difference], margins: dict[str, float], together: int
 ) -> tuple[tuple[Verdict, ...], dict[str, Difference]]:
     """The verdict on each axis, and the differences that decide them with intervals that agree with them.
 
@@ -233,7 +263,7 @@ def _verdicts(
     there = [axis for axis, (metric, _) in AXES.items() if axis != POSITIVE or metric in differences]
     tested = {axis: differences.get(AXES[axis][0]) for axis in there}
     p_values = {axis: d.p_value for axis, d in tested.items() if d is not None and d.p_value is not None}
-    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    corrected = {axis: min(1.0, together * p) for axis, p in zip(p_values, holm(list(p_values.values())), strict=True)}
     left, verdicts, shown = len(p_values), {}, {}
     for axis in sorted(tested, key=lambda axis: p_values.get(axis, 2.0)):
         (metric, sign), difference = AXES[axis], tested[axis]
@@ -241,12 +271,15 @@ def _verdicts(
             note = difference.note if difference else "a mere score only ranks"
             verdicts[axis] = Verdict(axis, metric, "cannot tell", nan, note)
             continue
-        found, level = corrected[axis] < LEVEL, LEVEL / left
+        found, level = corrected[axis] < LEVEL, LEVEL / left / together
         shown[metric] = replace(difference, interval=_agreeing(difference.estimate.interval(1 - level / 2), found))
         estimate, word, note = difference.estimate, "none shown", ""
         if found:
             word, left = "better" if sign * difference.value > 0 else "worse", left - 1
-        if axis in margins and abs(estimate.value) + estimate.half(1 - LEVEL / len(p_values)) < margins[axis]:
+        if (
+            axis in margins
+            and abs(estimate.value) + estimate.half(1 - LEVEL / len(p_values) / together) < margins[axis]
+        ):
             word, note = "equivalent", f"{metric}, within {COMPARED[metric].unit(margins[axis])}"
         detectable = estimate.half(1 - level / 2) + estimate.half(0.8)
         verdicts[axis] = Verdict(axis, metric, word, corrected[axis], note, detectable)

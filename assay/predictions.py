@@ -90,10 +90,10 @@ class Predictions:
         for rows in arrays.row_chunks(*p.shape):
             total = p[rows].sum(1, dtype=np.float64)
             if not (p[rows].min() >= 0 and (np.abs(total - 1) <= tolerance).all()):
-                arrays.refuse(p, ~(p >= 0), "probability is {}")
+                arrays.refuse(p, ~(p >= 0), "probability is {}" + "; these look like logits" * bool((p < 0).any()))
                 totals = p.sum(1, dtype=np.float64)
-                hint = "; divide per cents by 100, and give logits as such"
-                arrays.refuse(totals, ~(np.abs(totals - 1) <= tolerance), "probabilities sum to {:.6g}, not 1" + hint)
+                wrong = ~(np.abs(totals - 1) <= tolerance)
+                arrays.refuse(totals, wrong, "probabilities sum to {:.6g}, not 1; " + _why_not_one(p, totals))
         return Predictions(p, normalized=True, **_columns(p, labels, ids, group, weights, cluster, features, classes))
 
     @staticmethod
@@ -126,13 +126,16 @@ class Predictions:
     ) -> Predictions:
         """From one probability a row, that of class 1; labels are 0 or 1."""
         p = arrays.floats(probabilities, name="probabilities", ndim=1)
-        arrays.refuse(p, ~((p >= 0) & (p <= 1)), "probability {} is outside [0, 1]; divide per cents by 100")
+        hint = (
+            "divide per cents by 100, or say --percent" if (p > 1.5).any() else "a logit is given by from_binary_logits"
+        )
+        arrays.refuse(p, ~((p >= 0) & (p <= 1)), f"probability {{}} is outside [0, 1]; {hint}")
         pair = np.stack([1 - p, p], 1)
         tags = {"ids": ids, "group": group, "weights": weights, "cluster": cluster}
         return Predictions.from_probabilities(pair, labels, features=features, **tags)
 
     @staticmethod
-    def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
+    def from_dataframe(frame: Any, **columns: str | bool) -> Predictions | Outcomes:
         """From a data frame of pandas or polars, with the names of its columns as in `assay.files.Columns`.
 
         `from_dataframe(df, label="y", probabilities="p_*")` takes one column a class; with `confidence` and `correct`
@@ -342,6 +345,12 @@ class Outcomes:
         )
 
 
+def unknown_source(given: object) -> InputError:
+    """What to say to somebody who gives anything else: a data frame, an array, the output of a model."""
+    made = "make them by Predictions.from_logits, from_probabilities or from_dataframe"
+    return InputError(f"expected Predictions or Outcomes, got {type(given).__name__}; {made}")
+
+
 Sample = TypeVar("Sample", Predictions, Outcomes)
 
 
@@ -358,6 +367,17 @@ def _join(a: Array | None, b: Array | None) -> Array | None:
 def _half(given: object, p: Array) -> bool:
     """Whether numbers came in half precision; bfloat16 has become single by now."""
     return p.itemsize < 4 or "bfloat16" in str(getattr(given, "dtype", ""))
+
+
+def _why_not_one(p: Array, totals: Floats) -> str:
+    """What rows that do not sum to 1 may be."""
+    if (p > 1.5).any():
+        return "divide per cents by 100, or say --percent; give logits as such"
+    if np.abs(totals - 1).max() <= 0.1:
+        return "rounded ones need --normalize, or a division by their sum"
+    if p.max() <= 1:
+        return "of several labels a row, audit each as two classes, by from_binary_probabilities or --positive"
+    return "give logits as such"
 
 
 def _two_classes(values: Array, name: str, instead: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -22,6 +23,11 @@ from assay.nn.networks import NETWORKS
 from assay.nn.recipes import ABOUT, METHODS, PRIMARIES, SECONDARIES
 from assay.study import expand, read_study, write_rows
 from assay.thresholds import choose_threshold
+
+
+def widest(out: str) -> int:
+    """Characters of the longest line, except the next command: it is in one line, to be copied."""
+    return max(len(line) for line in out.splitlines() if not line.startswith("next: "))
 
 
 @pytest.fixture
@@ -60,7 +66,7 @@ def test_audit_prints_one_table_and_the_verdict(run, file, predictions):
     assert all(number in row for number in numbers)
     assert "Over-confident by" in out
     assert "no interval of known coverage: smooth_ece, classwise_ece" in out
-    assert max(map(len, lines)) <= 80
+    assert widest(out) <= 80
 
 
 def test_audit_without_a_file_shows_the_example(run):
@@ -77,7 +83,7 @@ def test_audit_of_several_models_has_a_column_each(run, file, tmp_path, predicti
     code, out, _ = run("audit", file, *others)
     assert code == 0
     assert all(name in out for name in ("model", "other0", "other3"))
-    assert max(map(len, out.splitlines())) <= 80
+    assert widest(out) <= 80
 
 
 def test_audit_writes_json_with_every_number(run, file, tmp_path, predictions):
@@ -100,7 +106,7 @@ def test_json_has_no_bare_nan_or_infinity(run, tmp_path):
 
 def test_all_prints_every_metric(run, file):
     _, out, _ = run("audit", file, "--all")
-    binary = {"ece_positive", "ada_ece_positive"}
+    binary = {"ece_positive", "ada_ece_positive", "roc_auc", "average_precision"}
     assert all(f" {key} " in out for key in METRICS if key not in binary)
 
 
@@ -138,9 +144,9 @@ def test_a_table_of_groups_breaks_no_number_and_no_head(run, tmp_path):
         rows.write("0.9,1,all right\n0.8,1,all right\n")
     out = run("audit", file)[1]
     lines = out.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert widest(out) <= 80
     head = next(line for line in lines if line.split()[:2] == ["group", "samples"])
-    assert head.split() == ["group", "samples", "accuracy", "ece", "auroc", "aurc"]
+    assert head.split() == ["group", "samples", "accuracy", "ece", "(errors)"]
     assert "undefined" in next(line for line in lines if line.strip().startswith("all right"))
 
 
@@ -148,9 +154,9 @@ def test_of_many_groups_the_worst_are_printed_and_the_rest_counted(run, tmp_path
     names = [f"g{i:02}" for i in range(40)]
     file = groups_csv(tmp_path, names)
     out = run("audit", file, "--json", tmp_path / "x.json")[1]
-    assert "The 15 worst groups by p-value; 25 more are not shown, --json has all." in out
+    assert "The 5 worst groups by p-value; 35 more: --all shows, --json has all." in out
     rows = [line.split()[0] for line in out.splitlines() if line.strip().startswith("g") and "40" in line.split()[1:2]]
-    assert len(rows) == 15
+    assert len(rows) == 5
     assert set(rows[:3]) == {"g37", "g38", "g39"}
     assert set(json.loads((tmp_path / "x.json").read_text())["x"]["groups"]) == set(names)
 
@@ -161,7 +167,7 @@ def test_compare_prints_the_verdict(run, file, tmp_path, predictions):
     code, out, _ = run("compare", file, other, "--json", tmp_path / "c.json")
     assert code == 0
     assert "calibration: better (calibration_part, p = " in out
-    assert max(map(len, out.splitlines())) <= 80
+    assert widest(out) <= 80
     found = json.loads((tmp_path / "c.json").read_text())
     assert found["differences"]["calibration_part"]["p_value"] < 0.05
     assert found["verdict"].startswith("accuracy none shown, calibration better")
@@ -370,8 +376,8 @@ def test_calibrate_all_shows_both_axes_of_the_whole_family(run, split):
     assert code == 0
     assert all(f" {name} " in out for name in CALIBRATORS)
     row = next(line for line in out.splitlines() if line.strip().startswith("histogram "))
-    assert row.split()[-3:] == ["·", "▲", "▼"]
-    assert max(map(len, out.splitlines())) <= 80
+    assert row.split()[-4:-1] == ["·", "▲", "▼"]
+    assert widest(out) <= 80
 
 
 def test_calibrate_takes_bare_confidences(run, tmp_path):
@@ -592,3 +598,54 @@ def test_a_missing_extra_is_named(run, two, tmp_path, monkeypatch):
     (tmp_path / "net.onnx").write_bytes(b"")
     code, _, err = run("export", tmp_path / "net.onnx", "--map", saved, "--out", tmp_path / "out.onnx")
     assert (code, err) == (2, "assay: ONNX export needs onnx: pip install 'assay-ml[onnx]'\n")
+
+
+def test_numbers_are_whole_at_sixty_columns(run, file, tmp_path, predictions, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    other = tmp_path / "cooler.npz"
+    files.write(Predictions.from_logits(predictions.values / 2, predictions.labels, ids=predictions.ids), other)
+    found = audit(predictions)
+    for words in (
+        ["audit", file],
+        ["compare", file, other],
+        ["audit", file, other],
+        ["calibrate", file, "--method", "all"],
+    ):
+        out = run(*words)[1]
+        assert widest(out) <= 60
+        assert f"{100 * found['ece'].value:.2f}%" in out
+
+
+def test_every_command_has_an_example_that_it_takes():
+    from assay.cli import COMMANDS, EXAMPLES
+
+    assert set(EXAMPLES) == set(COMMANDS)
+    for line in EXAMPLES.values():
+        cli.app.parse_args(shlex.split(line)[1:], print_error=False, exit_on_error=False)
+
+
+def test_every_command_ends_with_the_next(run, two, tmp_path):
+    """Each is run as it is printed, with a file for the rows that it asks for."""
+    np.savez(tmp_path / "third.npz", **{name: np.load(two[1])[name] for name in ("logits", "labels")})
+    saved = tmp_path / "map.json"
+    out = run("audit", two[0])[1]
+    assert out.splitlines()[-1].startswith("next: assay ")
+    out = run("calibrate", two[0], "--save", saved)[1]
+    words = shlex.split(out.splitlines()[-1].removeprefix("next: assay "))
+    words[words.index("OTHER_ROWS")] = str(two[1])
+    words[words.index("0.01")] = "0.5"
+    words[words.index("threshold.json")] = str(tmp_path / "threshold.json")
+    code, out, _ = run(*words)
+    assert code == 0
+    words = shlex.split(out.splitlines()[-1].removeprefix("next: assay "))
+    words[words.index("NEW_ROWS")] = str(tmp_path / "third.npz")
+    assert run(*words)[0] == 0
+
+
+def test_calibrate_and_threshold_write_json_and_pages(run, two, tmp_path):
+    page, numbers = tmp_path / "x.html", tmp_path / "x.json"
+    assert run("calibrate", two[0], "--json", numbers, "--html", page)[0] == 0
+    assert json.loads(numbers.read_text())["temperature"]["differences"]["nll"]["a"] > 0
+    assert "after temperature" in page.read_text()
+    assert run("threshold", two[0], "--risk", 0.5, "--html", page)[0] == 0
+    assert "Accept above" in page.read_text()

@@ -59,7 +59,7 @@ def test_records_say_how_they_are_shown():
 
 @pytest.mark.parametrize("key", METRICS)
 def test_the_function_and_evaluate_are_one(key, predictions):
-    source = binary() if key.endswith("positive") else predictions
+    source = binary() if key.endswith("positive") or key in ("roc_auc", "average_precision") else predictions
     found = evaluate(source)[key]
     assert METRICS[key].of(source) == pytest.approx(found, rel=1e-12)
     assert evaluate(source, [key]) == pytest.approx({key: found}, rel=1e-12)
@@ -242,6 +242,7 @@ def test_every_metric_is_its_definition(rows):
 
 def test_which_way_is_better():
     higher = ("accuracy", "auroc", "aupr_success", "aupr_error", "confidence_gap", "s99_accuracy")
+    higher += ("roc_auc", "average_precision")
     neither = ("mean_confidence", "mean_entropy", "s99", "ece_beta", "ece_gamma", "overconfident_bins")
     for key, metric in METRICS.items():
         assert metric.better == ("higher" if key in higher else "-" if key in neither else "lower"), key

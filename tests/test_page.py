@@ -20,7 +20,7 @@ from assay.cli.audit import audit_command
 from assay.cli.compare import compare_command
 from assay.metrics import _tables
 from assay.published import Figure
-from assay.report.page import audit_page, compare_page, study_page
+from assay.report.page import audit_page, compare_page, shown_by, study_page, threshold_page
 from assay.report.page._epochs import room
 from assay.report.page._mistakes import answers, mistakes
 from assay.report.page._tables import RISKS
@@ -97,8 +97,8 @@ def studied(root: Path) -> tuple[Study, list[Run], Path, list[StudyTable]]:
     (root / FAILING.folder / "failed.json").write_text(json.dumps(said))
     (root / RUNS[0].folder / "audit.html").write_text("an audit")
 
-    def beside(point, method, calibrator, metric):
-        names = (point["data"], point["network"], method, calibrator, "max_probability", "none", metric)
+    def beside(point, method, calibrator, score, metric):
+        names = (point["data"], point["network"], method, calibrator, score, "none", metric)
         there = (method, calibrator, metric) == ("cross_entropy", "none", "ece")
         return Figure("zhu2022", "2", *names, 0.05, None, "") if there else None
 
@@ -323,7 +323,7 @@ def test_a_mere_score_has_no_reliability(tmp_path):
     assert found["reliability"] is None
     assert found["positive"] is None
     assert found["decisions"]["threshold"] == ["7", "2", "anything"]
-    assert [tile["title"] for tile in found["tiles"]][:2] == ["accuracy", "AUROC"]
+    assert [tile["title"] for tile in found["tiles"]][:2] == ["accuracy", "error AUROC"]
 
 
 def test_a_quarter_of_a_million_samples_still_make_a_small_page(tmp_path):
@@ -602,13 +602,18 @@ def click(driver, selector: str) -> None:
 def test_the_audit_page_draws_everything(opened):
     driver = opened("audit")
     assert all_texts(driver, ".verdict")[0].startswith("Over-confident by 15.9 points")
-    assert len(all_texts(driver, ".chart .main-svg .cartesianlayer")) == 7
+    assert len(all_texts(driver, ".chart .main-svg .cartesianlayer")) == 8
+    click(driver, "#axis input")
+    wait_for_charts(driver)
     assert len(all_texts(driver, "#metrics tbody tr")) == 16
     assert len(all_texts(driver, "#trust .reliability .barlayer .point")) > 30
 
 
 def test_shares_of_wrong_answers_are_not_negative(opened):
-    ticks = all_texts(opened("audit"), "#trust .densities .ytick")
+    driver = opened("audit")
+    click(driver, "#axis input")
+    wait_for_charts(driver)
+    ticks = all_texts(driver, "#trust .densities .ytick")
     assert ticks == ["10%", "0%", "10%", "20%", "30%", "40%", "50%", "60%"]
 
 
@@ -747,7 +752,7 @@ def test_the_axis_of_the_map_and_the_figure_of_the_curves_are_chosen(opened):
     from selenium.webdriver.common.by import By
 
     driver = opened("study")
-    assert all_texts(driver, "#map .ytitle") == ["auroc % ↑"]
+    assert all_texts(driver, "#map .ytitle") == ["auroc (errors) % ↑"]
     driver.find_element(By.ID, "up").send_keys("e")
     assert all_texts(driver, "#map .ytitle") == ["e_aurc ‰ ↓"]
     low, high = driver.execute_script("return document.querySelector('#map .chart').layout.yaxis.range")
@@ -823,3 +828,110 @@ def test_the_page_fits_a_phone(name, opened):
         assert 300 < driver.execute_script(width) <= 390
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+WIDTHS = [1400, 768, 390]
+CUT = """
+const wide = document.documentElement.clientWidth;
+const box = (element) => element.getBoundingClientRect();
+const seen = [...document.querySelectorAll("h1, h2, p, td, dd, .tile, .chart, label, button, select, #confusion th")]
+    .filter((element) => element.offsetParent && box(element).width > 0);
+const beyond = seen.filter((element) => box(element).right > wide + 1 || box(element).left < -1);
+const hidden = [...document.querySelectorAll(".scroll")]
+    .filter((part) => part.offsetParent && part.scrollWidth > part.clientWidth + 1);
+return [...beyond, ...hidden].map((part) => `${part.tagName}.${part.className}: ${part.textContent.slice(0, 40)}`)"""
+OVERLAP = """
+const boxes = [...document.querySelectorAll(".tile, .chart, .table, .command, dl, h2")]
+    .filter((part) => part.offsetParent).map((part) => [part, part.getBoundingClientRect()]);
+const before = (a, b) => a.right <= b.left + 1 || a.bottom <= b.top + 1;
+const apart = ([p, a], [q, b]) => p.contains(q) || q.contains(p) || before(a, b) || before(b, a);
+return boxes.flatMap((one, i) => boxes.slice(i + 1).filter((other) => !apart(one, other))
+    .map((other) => `${one[0].className} and ${other[0].className}`))"""
+
+
+def resized(driver, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+@pytest.fixture(scope="module")
+def newer(folder) -> Path:
+    """Pages of two classes with names, of twelve groups, of a correction, and of a threshold."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.001, 0.999, 600)
+    rows = Predictions.from_binary_probabilities(p, rng.uniform(size=600) < p, group=np.arange(600) % 12)
+    rows = replace(rows, classes=("ham", "spam"))
+    audit_page({"two": rows}, {"two": audit(rows)}, folder / "two.html", show={"two": lambda row: f"<b>text {row}</b>"})
+    cooler = Predictions.from_binary_logits(np.log(p / (1 - p)).clip(-9, 9) / 3, rows.labels)
+    compare_page({"before": rows, "after": cooler}, compare(rows, cooler), folder / "corrected.html")
+    threshold_page("two", rows, choose_threshold(rows, risk=0.2), folder / "threshold.html")
+    return folder
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare"])
+def test_nothing_is_cut_and_nothing_overlaps(opened, newer, name, width):
+    driver = opened(name)
+    resized(driver, width)
+    try:
+        driver.get(driver.current_url)
+        wait_for_charts(driver)
+        assert driver.execute_script(CUT) == []
+        assert driver.execute_script(OVERLAP) == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def wait_for_charts(driver) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 60).until(lambda shown: shown.execute_script(DRAWN))
+
+
+def test_the_axis_of_confidence_is_chosen(opened, newer):
+    driver = opened("two")
+    assert all_texts(driver, "#axis input:checked + span") == ["equal width"]
+    click(driver, "#axis label:last-of-type input")
+    wait_for_charts(driver)
+    assert "99%" in all_texts(driver, "#trust .reliability .xtick")
+    legend = all_texts(driver, "#trust .reliability .legendtext")
+    assert {"over-confident", "under-confident", "if calibrated"} <= set(legend)
+
+
+def test_a_name_explains_itself_and_a_step_hands_over_its_command(opened, newer):
+    driver = opened("two")
+    click(driver, "#metrics .term")
+    assert shown(driver, "#tip").startswith("ECE: expected calibration error")
+    driver.execute_script("find('#threshold').value = 0; find('#threshold').dispatchEvent(new Event('input'))")
+    assert shown(driver, ".command code").startswith("assay threshold two --coverage 0.0")
+
+
+def test_mistakes_have_names_and_what_was_asked_for(opened, newer):
+    driver = opened("two")
+    row = driver.execute_script("return [...find('#mistakes tbody tr').children].map((cell) => cell.textContent)")
+    assert {row[2], row[3]} == {"ham", "spam"}
+    assert row[-1].startswith("<b>text ")
+    assert all_texts(driver, "#confusion tbody th") == ["ham", "spam"]
+    assert len(all_texts(driver, "#groups .chart .point")) == 12
+
+
+def test_tables_and_figures_can_be_saved(opened, newer):
+    driver = opened("two")
+    driver.execute_script("saved = (href, name) => { window.kept = [name, decodeURIComponent(href)]; }")
+    click(driver, "#metrics .controls .save")
+    name, content = driver.execute_script("return window.kept")
+    assert name == "table.csv"
+    assert content.splitlines()[0].endswith("metric,value,95 % interval,noise floor,axis,what it is")
+    driver.execute_script("window.kept = null; find('figure .save').click()")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 30).until(lambda seen: seen.execute_script("return window.kept"))
+    assert driver.execute_script("return window.kept[0]").endswith(".svg")
+
+
+def test_a_picture_is_embedded_and_a_text_is_cut(tmp_path):
+    (tmp_path / "x.png").write_bytes(b"picture")
+    show = shown_by(np.array(["x.png", "y.png", "a" * 1000]), tmp_path)
+    assert show(0) == "data:image/png;base64,cGljdHVyZQ=="
+    assert show(1) == "y.png"
+    assert len(show(2)) == 300

@@ -57,15 +57,23 @@ def labels(values: ArrayLike, *, n_classes: int, n: int) -> Labels:
     """View `values` as `n` int64 class indices in [0, n_classes)."""
     y = array(values, name="labels")
     if y.ndim == 2:
-        raise InputError(f"labels have shape {list(y.shape)}, not [n]; of one-hot rows give labels.argmax(1)")
+        several = y.shape[0] == n and y.size and not (y.sum(1) == 1).all()
+        instead = (
+            "of rows with several labels audit each as two classes"
+            if several
+            else "of one-hot rows give labels.argmax(1)"
+        )
+        raise InputError(f"labels have shape {list(y.shape)}, not [n]; {instead}")
     if y.dtype.kind == "f" and y.size and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
         raise InputError(f"labels must be integer class indices, got {y.dtype} (row 0 is {y.reshape(-1)[0]})")
     if y.shape != (n,):
-        raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}")
+        turned = "; they seem transposed: one row a sample is needed" if y.shape == (n_classes,) else ""
+        raise InputError(f"{n} rows of predictions but labels of shape {list(y.shape)}{turned}")
     y = np.ascontiguousarray(y, dtype=np.int64)
     least, most = int(y.min()), int(y.max())
     if least < 0 or most >= n_classes:
         hint = "; classes count from 0, so take 1 off each label" if (least, most) == (1, n_classes) else ""
+        hint = f"; rows labelled {least} are left out by --ignore {least}" if least < 0 <= most < n_classes else hint
         refuse(y, (y < 0) | (y >= n_classes), f"label {{}} is outside 0..{n_classes - 1}{hint}")
     return y
 
@@ -165,6 +173,9 @@ def _foreign(values: Any, name: str) -> Array:
         return np.asarray(values)
     if type(values).__module__.partition(".")[0] == "torch" or hasattr(values, "resolve_neg"):
         return _of_torch(values, name)
+    for part, other in (("logits", "logits"), ("predictions", "label_ids")):  # what models of Hugging Face return
+        if hasattr(values, part) and hasattr(values, other):
+            raise InputError(f"{name} must be an array, got {type(values).__name__}; give its .{part}")
     if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         return _of_dlpack(values, name)
     try:
@@ -213,7 +224,8 @@ def _refuse_text(x: Array, name: str) -> None:
     """Raise on the first value that is no number."""
     for row, value in enumerate(x.reshape(-1).tolist()):
         if not _is_number(value):
-            raise InputError(f"row {row // max(x[0].size, 1)}: {name} must be numbers, got '{value}'")
+            hint = "; number the classes from 0 in the order of the columns" if name == "labels" else ""
+            raise InputError(f"row {row // max(x[0].size, 1)}: {name} must be numbers, got '{value}'{hint}")
     raise InputError(f"{name} must be numbers, got {x.dtype}")
 
 

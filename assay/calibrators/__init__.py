@@ -8,7 +8,7 @@ from typing import Any
 from assay._core.lookup import check_values, hyper_parameters, lookup_or_import
 from assay._core.variants import parse_variant
 from assay.calibrators._auto import auto
-from assay.calibrators._cross import cross_validated
+from assay.calibrators._cross import cross_applied, cross_validated
 from assay.calibrators._ensemble import ensemble_temperature
 from assay.calibrators._in_sequence import in_sequence
 from assay.calibrators._matrix import dirichlet, matrix
@@ -84,6 +84,7 @@ __all__ = [
     "auto",
     "beta",
     "calibrator",
+    "cross_applied",
     "cross_validated",
     "dirichlet",
     "ensemble_temperature",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import add
 from typing import Any
@@ -19,9 +19,33 @@ def cross_validated(
 ) -> Outcomes:
     """Outcomes of each row under a map that was fitted without it, in the order of the file."""
     fold = fold_of(held_out, folds, seed)
-    parts = [apply(calibrator(held_out[fold != i]), held_out[fold == i]).outcomes() for i in range(folds)]
-    order = np.argsort(fold, kind="stable")
-    return reduce(add, parts)[order.argsort()]
+    parts = [part.outcomes() for part in _applied(held_out, calibrator, fold)]
+    return reduce(add, parts)[_back(fold)]
+
+
+def cross_applied(
+    held_out: Predictions, calibrator: Callable[[Any], Map], *, folds: int = 5, seed: int = 0
+) -> Predictions | Outcomes:
+    """The same with the probabilities of all classes, if each fold's map leaves them."""
+    fold = fold_of(held_out, folds, seed)
+    parts = list(_applied(held_out, calibrator, fold))
+    whole = [part for part in parts if isinstance(part, Predictions)]
+    if len(whole) < folds or len({part.normalized for part in whole}) > 1:
+        return reduce(add, [part.outcomes() for part in parts])[_back(fold)]
+    return reduce(add, whole)[_back(fold)]
+
+
+def _applied(
+    held_out: Predictions | Outcomes, calibrator: Callable[[Any], Map], fold: Labels
+) -> Iterator[Predictions | Outcomes]:
+    """Each fold under the map that was fitted on the others."""
+    for i in range(int(fold.max()) + 1):
+        yield apply(calibrator(held_out[fold != i]), held_out[fold == i])
+
+
+def _back(fold: Labels) -> Labels:
+    """Where each row of the file stands among the rows fold by fold."""
+    return np.argsort(np.argsort(fold, kind="stable"))
 
 
 def fold_of(held_out: Predictions | Outcomes, folds: int, seed: int) -> Labels:

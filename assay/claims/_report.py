@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rich.table import Table as Grid
 from assay.claims._evidence import Evidence
 from assay.claims._verdicts import Comparison, Judged
 from assay.metrics import COMPARED, Unit
-from assay.report.page import Field, PageTable, write_claims
+from assay.report.page import Field, PageTable, as_data, write_claims
 from assay.report.quantities import quantity
 
 COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "verdict")
@@ -134,7 +133,7 @@ def claims_page(judged: Sequence[Judged], kept: Mapping[str, Evidence], file: Pa
     regimes: list[dict[str, object]] = [
         {
             "name": regime,
-            "recipes": asdict(both_axes(evidence)),
+            "recipes": as_data(both_axes(evidence)),
             "points": list(_points(evidence)),
             "epochs": _epochs(evidence),
         }

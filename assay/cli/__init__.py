@@ -31,6 +31,24 @@ COMMANDS = {
 }
 
 
+EXAMPLES = {
+    "audit": "assay audit predictions.csv --probabilities 'p_*' --label y --html audit.html",
+    "compare": "assay compare old.npz new.npz --html compare.html",
+    "board": "assay board answers.parquet --by model --confidence stated --html board.html",
+    "judge": "assay judge answers.csv --judge score --human label",
+    "plan": "assay plan pilot.npz --detect ece=0.01",
+    "calibrate": "assay calibrate held_out.npz --method auto --save map.json --html before_after.html",
+    "threshold": "assay threshold other.npz --map map.json --risk 0.01 --json threshold.json",
+    "check": "assay check predictions.npz --require 'ece<=0.05' --strict",
+    "recheck": "assay recheck new.npz --map map.json --threshold threshold.json",
+    "export": "assay export model.onnx --map map.json --threshold threshold.json --out shipped.onnx",
+    "list": "assay list calibrators",
+    "train": "assay train --data digits --network mlp --recipe focal --out run",
+    "claims": "assay claims claims.toml --kept kept --html claims.html",
+    "verify": "assay verify runs",
+}
+
+
 def version() -> str:
     """The version, and whether the compiled loops are used."""
     from assay._core import loops
@@ -40,8 +58,11 @@ def version() -> str:
 
 app = App(name="assay", help=assay.__doc__, version=version, help_format="plaintext", suppress_keyboard_interrupt=False)
 for name, line in COMMANDS.items():
-    app.command(f"assay.cli.{name}:{name}_command", name=name, help=line)
+    app.command(f"assay.cli.{name}:{name}_command", name=name, help=line, help_epilogue=f"Example: {EXAMPLES[name]}")
 app.command("assay.cli.study:study_app", name="study", help="Run a study of many trainings, and report its results.")
+app.register_install_completion_command(
+    add_to_startup=False, help="Install completion of this command for the shell in use."
+)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,10 +13,12 @@ from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
-from assay.auditing import Audit, audit
+from assay.auditing import Audit, audit, calibrated
+from assay.cli.advice import advise, command
 from assay.cli.counting import counted
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
-from assay.cli.output import show, working
+from assay.cli.output import console, working
+from assay.cli.output import show as tell
 from assay.files import Columns
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
@@ -32,6 +34,7 @@ def audit_command(
     columns: ColumnNames = STANDARD,
     json: Path | None = None,
     html: Path | None = None,
+    show: str | None = None,
     everything: Everything = False,
     seed: int = 0,
     exact: Annotated[bool, Parameter(negative="")] = False,
@@ -54,6 +57,8 @@ def audit_command(
         Write all numbers to this file.
     html
         Write an interactive page to this file.
+    show
+        Column of texts, or of names of image files, which the page shows beside the mistakes.
     seed
         Seed of the random draws of the noise floor.
     exact
@@ -71,6 +76,8 @@ def audit_command(
         raise InputError(f"--seed must be 0 or more, got {seed}")
     if skip_bad < 0:
         raise InputError(f"--skip-bad must be 0 or more, got {skip_bad}")
+    if show is not None and (html is None or not _all_rows(columns)):
+        raise InputError("--show is for the page of --html, of a file whose rows are all used")
     not_over(json, html, state, reading=predictions)
     counting = Counting(exact, state, skip_bad, engine, address)
     counting.check(predictions)
@@ -88,7 +95,7 @@ def audit_command(
                 loaded[name] = files.read(file, columns)
     if not predictions:
         refuse_columns(columns)
-        show("No file given: this is the embedded example, a small ResNet on CIFAR-10.", "dim")
+        tell("No file given: this is the embedded example, a small ResNet on CIFAR-10.", "dim")
         loaded = {"cross_entropy": examples.load()}
     audits: dict[str, Audit] = {}
     with loops.threads(threads), working() as say:
@@ -96,11 +103,11 @@ def audit_command(
             say(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
     pairs = side_by_side({name: rows.outcomes() for name, rows in loaded.items()}) if several else ()
-    show(terminal.audit_view(audits, everything=everything))
+    tell(terminal.audit_view(audits, everything=everything, width=console().width))
     if pairs:
-        show(terminal.pairs_view(pairs))
+        tell(terminal.pairs_view(pairs))
     for name in tallies:
-        show(f"{name}: {_exactness(audits[name])}", "dim")
+        tell(f"{name}: {_exactness(audits[name], sorted_rows=exact)}", "dim")
     if json is not None:
         from assay.report.jsons import write_json
 
@@ -108,7 +115,43 @@ def audit_command(
     if html is not None:
         from assay.report.page import audit_page
 
-        audit_page(loaded, audits, html, pairs)
+        given = _sources(predictions, columns, loaded)
+        commands = {name: command("threshold", file, columns=named) for name, (file, named) in given.items()}
+        samples = {} if show is None else {name: _samples(file, show, columns) for name, (file, _) in given.items()}
+        audit_page(loaded, audits, html, pairs, commands=commands, show=samples)
+    if len(predictions) == len(audits) == 1:
+        _advise(audits, predictions[0], columns)
+
+
+def _all_rows(columns: Columns) -> bool:
+    """Whether every row of a file is audited."""
+    return columns.ignore is None and columns.unanswered != "drop" and columns.samples == "all"
+
+
+def _sources(predictions: Sequence[Path], columns: Columns, loaded: Iterable[str]) -> dict[str, tuple[Path, Columns]]:
+    """The file and the columns of each audit: one a file, or one a confidence of a file."""
+    plain = replace(columns, group=None)
+    if "," in (columns.confidence or ""):
+        return {name: (predictions[0], replace(plain, confidence=name)) for name in loaded}
+    return {name: (file, plain) for name, file in short_names(predictions).items()}
+
+
+def _samples(file: Path, show: str, columns: Columns) -> Callable[[int], str]:
+    from assay.report.page import shown_by
+
+    return shown_by(files.read_column(file, show, columns), file.parent)
+
+
+def _advise(audits: dict[str, Audit], file: Path, columns: Columns) -> None:
+    """Correct what is miscalibrated; of the rest choose a threshold."""
+    [found] = audits.values()
+    off = found.tables is not None and calibrated(found.tables) is False
+    columns = replace(columns, group=None)
+    if off:
+        method = "isotonic" if is_sharded(file) else "auto"  # of many files it is fitted on their summary
+        advise("calibrate", file, "--method", method, "--save", "map.json", columns=columns)
+    else:
+        advise("threshold", file, "--risk", "0.01", "--json", "threshold.json", columns=columns)
 
 
 def _confidences(predictions: Sequence[Path], columns: Columns) -> Mapping[str, Outcomes]:
@@ -151,21 +194,20 @@ class Counting:
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
     several = columns.confidence if "," in (columns.confidence or "") else None
-    needed = {"--weight": columns.weight, "--prior": columns.prior, "--html": html, "--confidence A,B": several}
-    needed |= {"--unanswered": columns.unanswered, "--confidence-from": columns.confidence_from}
+    needed = {"--weight": columns.weight, "--html": html, "--confidence A,B": several}
     for flag, given in needed.items():
         if given is not None:
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
 
 
-def _exactness(found: Audit) -> str:
+def _exactness(found: Audit, *, sorted_rows: bool) -> str:
     """How far the numbers of a summary can be from those of the rows."""
     shown = {key: m.bound for key, m in found.measurements.items() if METRICS[key].headline}
     off = [f"{bound:.1g} ({key})" for key, bound in shown.items() if bound]
     unknown = [key for key, bound in shown.items() if bound is None]
     if not off and not unknown:
         return "every number is exact."
-    parts = ["read on a grid of confidence" + ("; --exact sorts the rows" if off else "; the rows have been sorted")]
+    parts = ["read on a grid of confidence", "the rows have been sorted" if sorted_rows else "--exact sorts the rows"]
     parts += [f"off by at most {', '.join(off)}"] if off else []
     parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
     return f"{'; '.join(parts)}; all others are exact."

@@ -77,7 +77,7 @@ def _files(path: Path) -> list[Path]:
     """The file itself, or the files of a folder that can be read."""
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix in files.ENDINGS)
+    found = sorted(file for file in path.iterdir() if files.holds_predictions(file))
     if not found:
         raise InputError(f"{path}: the folder has no file that ends in {', '.join(files.ENDINGS)}")
     return found

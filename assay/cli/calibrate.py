@@ -15,14 +15,25 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.variants import parse_variant
 from assay._core.writing import not_over
-from assay.calibrators import CALIBRATORS, TOP_LABEL, auto, calibrator, cross_validated, rows_digest, shared_rows
+from assay.calibrators import (
+    CALIBRATORS,
+    TOP_LABEL,
+    auto,
+    calibrator,
+    cross_applied,
+    cross_validated,
+    rows_digest,
+    shared_rows,
+)
+from assay.cli.advice import advise
 from assay.cli.calibrate_files import calibrate_files
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
-from assay.cli.output import show, working
+from assay.cli.output import console, show, working
 from assay.comparing import Comparison, compare
+from assay.files import Columns
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
-from assay.report import terminal
+from assay.report.corrections import calibrators_view
 from assay.scale import is_sharded
 
 Rows = Predictions | Outcomes
@@ -37,6 +48,8 @@ def calibrate_command(
     out: Path | None = None,
     save: Path | None = None,
     columns: ColumnNames = STANDARD,
+    json: Path | None = None,
+    html: Path | None = None,
     in_sample: Annotated[bool, Parameter(negative="")] = False,
     threads: Threads = None,
 ) -> None:
@@ -58,19 +71,25 @@ def calibrate_command(
         Write the calibrated test predictions to this file; those of a folder or a pattern to this folder.
     save
         Write the map to this file, as JSON.
+    json
+        Write all numbers before and after to this file.
+    html
+        Write a page that shows before and after to this file.
     in_sample
         Judge the map even on rows that it was fitted on.
     """
     refuse_group(columns)
+    not_over(out, save, json, html, reading=[held_out, apply])
     if is_sharded(held_out) or (apply is not None and is_sharded(apply)):
+        if html is not None:
+            raise InputError("--html needs the rows; give files instead of folders")
         with loops.threads(threads):
-            calibrate_files(held_out, method, apply, out, save, columns)
+            calibrate_files(held_out, method, apply, out, save, columns, json)
         return
-    not_over(out, save, reading=[held_out, apply])
     fit_on = files.read(held_out, columns)
     test = None if apply is None else in_order(files.read(apply, columns), classes_of(fit_on))
     chosen = _calibrators(method, fit_on)
-    _refuse_outputs(chosen, test, out, save)
+    _refuse_outputs(chosen, test, {"--out": out, "--save": save, "--html": html})
     if test is not None and not in_sample:
         _refuse_shared(fit_on, test)
     judged: dict[str, tuple[Map, Comparison]] = {}
@@ -96,7 +115,27 @@ def calibrate_command(
     if out is not None:
         files.write(after, out)
     judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
-    show(terminal.calibrators_view(judged, judged_on, refused, in_folds=test is None))
+    show(calibrators_view(judged, judged_on, refused, in_folds=test is None, width=console().width))
+    before = fit_on if test is None else test
+    if json is not None:
+        from assay.report.jsons import write_json
+
+        write_json({name: comparison for name, (_, comparison) in judged.items()}, json)
+    if html is not None:
+        from assay.report.page import compare_page
+
+        [(name, (_, comparison))] = judged.items()
+        compare_page({"before": before.outcomes(), f"after {name}": after.outcomes()}, comparison, html)
+    _advise(judged, held_out, save, columns)
+
+
+def _advise(judged: dict[str, tuple[Map, Comparison]], held_out: Path, save: Path | None, columns: Columns) -> None:
+    if save is not None:
+        threshold = ("threshold", "OTHER_ROWS", "--map", save, "--risk", "0.01", "--json", "threshold.json")
+        advise(*threshold, columns=columns)
+    else:
+        method = "auto" if len(judged) > 1 else next(iter(judged))
+        advise("calibrate", held_out, "--method", method, "--save", "map.json", columns=columns)
 
 
 def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
@@ -111,11 +150,11 @@ def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:
     return {str(variant): found}
 
 
-def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, out: Path | None, save: Path | None) -> None:
-    if out is not None and test is None:
+def _refuse_outputs(chosen: dict[str, Calibrator], test: Rows | None, outputs: dict[str, Path | None]) -> None:
+    if outputs["--out"] is not None and test is None:
         raise InputError("--out needs --apply, the predictions to calibrate")
-    if len(chosen) > 1 and (out is not None or save is not None):
-        raise InputError("--out and --save need one method, not all")
+    if len(chosen) > 1 and any(file is not None for file in outputs.values()):
+        raise InputError(f"{', '.join(outputs)} need one method, not all")
 
 
 def _refuse_shared(fit_on: Rows, test: Rows) -> None:
@@ -127,7 +166,11 @@ def _refuse_shared(fit_on: Rows, test: Rows) -> None:
 def _fitted(calibrator: Calibrator, fit_on: Rows, test: Rows | None) -> tuple[Map, Rows]:
     """The map, and the calibrated test set, or by cross-validation the calibrated held-out set."""
     mapping = calibrator(fit_on)
-    return mapping, cross_validated(fit_on, calibrator) if test is None else maps.apply(mapping, test)
+    if test is not None:
+        return mapping, maps.apply(mapping, test)
+    if isinstance(fit_on, Predictions) and fit_on.n_classes == 2:  # class 1 is judged too
+        return mapping, cross_applied(fit_on, calibrator)
+    return mapping, cross_validated(fit_on, calibrator)
 
 
 def _compared(before: Rows, after: Rows) -> Comparison:

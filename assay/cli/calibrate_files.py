@@ -6,48 +6,60 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
+from rich.text import Text
 
 from assay import maps
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.calibrators import apply_to_files, streamed_temperature, summary_histogram, summary_isotonic
+from assay.cli.output import console, show, working
 from assay.comparing import compare
 from assay.files import Columns, read_chunks, read_rows
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
-from assay.report import terminal
+from assay.report.corrections import calibrators_view
 from assay.scale import shards, tally, tally_files
 
 METHODS = ("temperature", "isotonic", "histogram")
 
 
 def calibrate_files(
-    held_out: Path, method: str, test: Path | None, out: Path | None, save: Path | None, columns: Columns
+    held_out: Path,
+    method: str,
+    test: Path | None,
+    out: Path | None,
+    save: Path | None,
+    columns: Columns,
+    json: Path | None = None,
 ) -> None:
     """Fit in passes over the held-out files, and judge and apply the map on the test files."""
     if method not in METHODS:
         raise InputError(f"of a folder or a pattern {', '.join(METHODS)} can be fitted; {method} needs a single file")
-    if out is not None and test is None:
-        raise InputError("--out needs --apply, the predictions to calibrate")
+    if (out is not None or json is not None) and test is None:
+        flag, what = ("--out", "calibrate") if out is not None else ("--json", "judge the map on")
+        raise InputError(f"{flag} needs --apply, the predictions to {what}")
     if test is not None and {*map(str, shards(held_out))} & {*map(str, shards(test))}:
         raise InputError(f"{held_out} and {test} share a file; judge on rows that were not fitted on")
-    not_over(save, reading=[held_out, test])
-    console = Console()
-    with Console(stderr=True).status(f"fitting {method}"):
+    not_over(save, json, reading=[held_out, test])
+    with working(f"fitting {method}"):
         mapping = _fitted(held_out, method, columns)
     if save is not None:
         maps.save(mapping, save)
     if test is None:
-        console.print(f"map: {mapping}\nfit: {mapping.fit}", highlight=False)
+        show(Text(f"map: {mapping}\nfit: {mapping.fit}"))
         return
-    with Console(stderr=True).status("applying"):
+    with working("applying"):
         before = tally_files(test, columns)
         after = tally(_calibrated(mapping, test, columns))
         if out is not None:
             apply_to_files(mapping, test, out, columns)
-    judged = {method: (mapping, compare(before, after))}
-    console.print(terminal.calibrators_view(judged, f"{len(before):,} rows, of the test set", {}, in_folds=False))
+    comparison = compare(before, after)
+    judged_on = f"{len(before):,} rows, of the test set"
+    show(calibrators_view({method: (mapping, comparison)}, judged_on, {}, in_folds=False, width=console().width))
+    if json is not None:
+        from assay.report.jsons import write_json
+
+        write_json({method: comparison}, json)
 
 
 def _fitted(held_out: Path, method: str, columns: Columns) -> Map:

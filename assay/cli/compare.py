@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from assay import examples, files
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
+from assay.cli.advice import advise
 from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, refuse_group, short_names
 from assay.cli.output import show
-from assay.comparing import compare
+from assay.comparing import common_rows, compare_all
+from assay.files import Columns
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
+from assay.report.ranks import comparisons_view
 
 
 def compare_command(
-    first: Path | None = None,
-    second: Path | None = None,
-    *,
+    *predictions: Path,
     margin: float | None = None,
+    common: Annotated[bool, Parameter(negative="")] = False,
     columns: ColumnNames = STANDARD,
     json: Path | None = None,
     html: Path | None = None,
@@ -28,40 +33,62 @@ def compare_command(
 ) -> None:
     """Say whether the second model is better calibrated or ranks its errors better than the first, on the same samples.
 
-    Without files two embedded models are compared.
+    Of more models, each is compared with the first. Without files two embedded models are compared.
+
+    Example: assay compare old.npz new.npz --html compare.html
 
     Parameters
     ----------
-    first
-        Predictions of the model to compare with.
-    second
-        Predictions of the model in question.
+    predictions
+        Predictions of the model to compare with, then of those in question.
     margin
-        Call accuracies or AUROCs equivalent that are shown to differ by less than this; .005 is half a point.
+        Call accuracies or error AUROCs equivalent that are shown to differ by less than this; .005 is half a point.
+    common
+        Compare on the rows whose ids all files have.
     json
         Write all numbers to this file.
     html
         Write an interactive page to this file.
     """
-    not_over(json, html, reading=[first, second])
-    if first is None:
-        refuse_columns(columns)
-        show("No file given: these are two embedded models, a small ResNet on CIFAR-10.", "dim")
-        loaded: dict[str, Predictions | Outcomes] = {name: examples.load(name) for name in examples.MODELS}
-    elif second is None:
-        raise InputError("compare needs two files of predictions, or none for the embedded example")
-    else:
-        refuse_group(columns)
-        loaded = {name: files.read(file, columns) for name, file in short_names((first, second)).items()}
-    (a, x), (b, y) = loaded.items()
+    not_over(json, html, reading=list(predictions))
+    loaded = _loaded(predictions, columns)
+    if html is not None and len(loaded) > 2:
+        raise InputError("--html shows two models; compare the first with one of the others")
+    if common:
+        loaded = _common(loaded)
     with loops.threads(threads):
-        comparison = compare(x, y, margin=margin, names=(a, b))
-    show(terminal.compare_view((a, b), comparison, everything=everything))
+        compared = compare_all(loaded, margin=margin)
+    first = next(iter(loaded))
+    if len(compared) == 1:
+        [(second, comparison)] = compared.items()
+        show(terminal.compare_view((first, second), comparison, everything=everything))
+    else:
+        show(comparisons_view(first, compared))
     if json is not None:
         from assay.report.jsons import write_json
 
-        write_json(comparison, json)
+        write_json(comparison if len(compared) == 1 else compared, json)
     if html is not None:
         from assay.report.page import compare_page
 
         compare_page(loaded, comparison, html)
+    if predictions:
+        advise("audit", predictions[-1], "--html", "audit.html", columns=columns)
+
+
+def _loaded(files_given: tuple[Path, ...], columns: Columns) -> dict[str, Predictions | Outcomes]:
+    if not files_given:
+        refuse_columns(columns)
+        show("No file given: these are two embedded models, a small ResNet on CIFAR-10.", "dim")
+        return {name: examples.load(name) for name in examples.MODELS}
+    if len(files_given) == 1:
+        raise InputError("compare needs two files of predictions or more, or none for the embedded example")
+    refuse_group(columns)
+    return {name: files.read(file, columns) for name, file in short_names(files_given).items()}
+
+
+def _common(loaded: dict[str, Predictions | Outcomes]) -> dict[str, Predictions | Outcomes]:
+    shared = common_rows(loaded)
+    sizes = ", ".join(f"{len(rows):,} of {name}" for name, rows in loaded.items())
+    show(f"{len(next(iter(shared.values()))):,} rows are in all files ({sizes}).", "bold")
+    return shared

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
+from assay._core.text import printable
+from assay.cli.output import console, show
 from assay.scale import Progress
 
 
 @contextmanager
 def counted(name: str) -> Iterator[Callable[[Progress], None]]:
     """A bar that follows the progress; afterwards, what was left out is listed."""
-    console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}")
-    bar = Bar(
-        TextColumn("{task.description}"), BarColumn(), rate, TimeRemainingColumn(), console=console, transient=True
-    )
+    doing = TextColumn("{task.description}", markup=False)
+    bar = Bar(doing, BarColumn(), rate, TimeRemainingColumn(), console=console(stderr=True), transient=True)
     last = Progress()
 
     def watch(progress: Progress) -> None:
@@ -30,10 +30,10 @@ def counted(name: str) -> Iterator[Callable[[Progress], None]]:
         bar.update(task, completed=progress.rows, total=progress.of or None, rate=rate)
 
     with bar:
-        task = bar.add_task(f"reading {name}", total=None, rate="")
+        task = bar.add_task(f"reading {printable(name)}", total=None, rate="")
         yield watch
     places = [place for part in last.left_out.values() for place in part]
     if places:
-        console.print(f"{name}: left out {len(places)}:", highlight=False)
+        show(Text(f"{name}: left out {len(places)}:"), stderr=True, soft_wrap=True)
         for place in places:
-            console.print(f"  {place}", highlight=False, markup=False, soft_wrap=True)
+            show(Text(f"  {place}"), stderr=True, soft_wrap=True)

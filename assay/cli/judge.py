@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from assay import files
 from assay._core.writing import not_over
+from assay.cli.output import show
 from assay.judging import judge
-from assay.report import terminal
+from assay.report.judgments import judge_view
 
 
 def judge_command(
@@ -24,8 +24,6 @@ def judge_command(
     json: Path | None = None,
 ) -> None:
     """Say how far a judge's verdicts can be trusted, and how many answers are right, from a few human labels.
-
-    Example: assay judge answers.csv --judge score --human label
 
     Parameters
     ----------
@@ -44,7 +42,7 @@ def judge_command(
     """
     not_over(json, reading=[answers])
     found = judge(*files.read_judged(answers, judge_column, human, format=format), risk=risk)
-    Console().print(terminal.judge_view(found))
+    show(judge_view(found))
     if json is not None:
         from assay.report.jsons import write_json
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +13,23 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
+from assay.cli.advice import advise
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
 from assay.cli.output import show
+from assay.files import Columns
 from assay.maps import ConfidenceMap, Map
 from assay.predictions import Outcomes, Predictions
-from assay.report import terminal
+from assay.report.promises import threshold_view
 from assay.scale import Tally, is_sharded, tally_files
-from assay.thresholds import By, choose_threshold, predicted_class
+from assay.thresholds import (
+    By,
+    GroupThresholds,
+    PositiveThreshold,
+    Threshold,
+    choose_positive_threshold,
+    choose_threshold,
+    predicted_class,
+)
 
 Rows = Predictions | Outcomes
 
@@ -29,15 +40,21 @@ def threshold_command(
     risk: float | None = None,
     coverage: float | None = None,
     error_cost: float | None = None,
+    precision: float | None = None,
+    recall: float | None = None,
+    costs: str | None = None,
     by: By | None = None,
     level: float = 0.95,
     mapping: Annotated[Path | None, Parameter(name="--map")] = None,
     columns: ColumnNames = STANDARD,
     in_sample: Annotated[bool, Parameter(negative="")] = False,
     json: Path | None = None,
+    html: Path | None = None,
     threads: Threads = None,
 ) -> None:
     """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
+
+    Of two classes, --precision, --recall or --costs choose the probability from which to answer class 1 instead.
 
     Parameters
     ----------
@@ -50,6 +67,12 @@ def threshold_command(
         Accept this share of inputs instead.
     error_cost
         Or minimize the cost: an accepted error costs as much as this many reviews.
+    precision
+        Two classes: at least this share of the rows answered 1 are of class 1.
+    recall
+        Two classes: at least this share of the rows of class 1 are answered 1.
+    costs
+        Two classes: the least cost, by the costs of a true 0, a false 1, a false 0 and a true 1, as in 0,1,50,0.
     by
         One threshold for each `group` (a column named by --group) or predicted `class`, whose guarantees hold together.
     level
@@ -60,43 +83,98 @@ def threshold_command(
         Continue even if the map was fitted on these very rows: the guarantee is then too good.
     json
         Write the threshold and its figures to this file.
+    html
+        Write a page with the threshold to this file.
     """
-    not_over(json, reading=[held_out, mapping])
+    not_over(json, html, reading=[held_out, mapping])
+    of_class_1 = {"--precision": precision, "--recall": recall, "--costs": costs}
+    of_all = {"risk": risk, "coverage": coverage, "error_cost": error_cost}
+    for_class_1 = any(goal is not None for goal in of_class_1.values())
+    if for_class_1 and any(goal is not None for goal in (*of_all.values(), by)):
+        raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
     if is_sharded(held_out):
-        if by is not None or mapping is not None:
-            flag = "--by" if by is not None else "--map"
-            raise InputError(f"{held_out}: is summarized, and {flag} needs the rows; give a file instead of a folder")
-        with loops.threads(threads):
-            _chosen(tally_files(held_out, columns), None, risk, coverage, error_cost, level, json)
-        return
-    rows = files.read(held_out, columns)
+        _refuse_what_needs_rows(held_out, {"--by": by, "--map": mapping, "--html": html, **of_class_1})
     with loops.threads(threads):
-        if mapping is not None:
-            from assay.calibrators import rows_digest
-
-            loaded = maps.load(mapping)
-            rows = in_order(rows, loaded.fit.classes)
-            if loaded.fit.rows == rows_digest(rows) and not in_sample:
-                raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
-            rows, by = _applied(loaded, rows, by)
-        _chosen(rows, by, risk, coverage, error_cost, level, json)
-
-
-def _chosen(
-    rows: Rows | Tally,
-    by: By | None,
-    risk: float | None,
-    coverage: float | None,
-    error_cost: float | None,
-    level: float,
-    json: Path | None,
-) -> None:
-    chosen = choose_threshold(rows, by=by, risk=risk, coverage=coverage, error_cost=error_cost, confidence=level)
-    show(terminal.threshold_view(chosen))
+        rows, by = _rows(held_out, columns, mapping, by, in_sample)
+        chosen: Threshold | GroupThresholds | PositiveThreshold
+        if for_class_1:
+            chosen = _of_class_1(rows, precision, recall, costs, level)
+        else:
+            chosen = choose_threshold(rows, by=by, confidence=level, **of_all)
+    show(threshold_view(chosen))
     if json is not None:
         from assay.report.jsons import write_json
 
         write_json(chosen, json)
+    if html is not None:
+        from assay.report.page import threshold_page
+
+        if not isinstance(chosen, Threshold) or isinstance(rows, Tally):
+            raise InputError("--html shows one threshold on the confidence; --json has those of groups and of class 1")
+        threshold_page(held_out.stem, rows, chosen, html)
+    _advise(chosen, held_out, mapping, json, columns)
+
+
+def _refuse_what_needs_rows(file: Path, given: Mapping[str, object]) -> None:
+    for flag, value in given.items():
+        if value is not None:
+            raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
+
+
+def _rows(
+    held_out: Path, columns: Columns, mapping: Path | None, by: By | None, in_sample: bool
+) -> tuple[Rows | Tally, By | None]:
+    """The rows under the map, or the summary of many files, and what the thresholds are by."""
+    if is_sharded(held_out):
+        return tally_files(held_out, columns), by
+    rows = files.read(held_out, columns)
+    if mapping is None:
+        return rows, by
+    from assay.calibrators import rows_digest
+
+    loaded = maps.load(mapping)
+    rows = in_order(rows, loaded.fit.classes)
+    if loaded.fit.rows == rows_digest(rows) and not in_sample:
+        raise InputError(f"{mapping} was fitted on these very rows; the bound needs others, or say --in-sample")
+    return _applied(loaded, rows, by)
+
+
+def _advise(
+    chosen: Threshold | GroupThresholds | PositiveThreshold,
+    held_out: Path,
+    mapping: Path | None,
+    json: Path | None,
+    columns: Columns,
+) -> None:
+    """Ship what can be promised; watch what is shipped."""
+    mapped = () if mapping is None else ("--map", mapping)
+    if isinstance(chosen, Threshold) and not chosen.accepted:
+        if chosen.instead is not None:
+            risk = f"{chosen.instead.guaranteed_risk + 5e-5:.4f}"
+            advise("threshold", held_out, *mapped, "--risk", risk, columns=columns)
+    elif isinstance(chosen, Threshold) and json is not None:
+        advise("recheck", "NEW_ROWS", *mapped, "--threshold", json, columns=replace(columns, group=None))
+    elif isinstance(chosen, Threshold):
+        risk = f"{chosen.guaranteed_risk:.4g}"
+        advise("threshold", held_out, *mapped, "--risk", risk, "--json", "threshold.json", columns=columns)
+
+
+def _of_class_1(
+    rows: Rows | Tally, precision: float | None, recall: float | None, costs: str | None, level: float
+) -> PositiveThreshold:
+    if not isinstance(rows, Predictions):
+        raise InputError("--precision, --recall and --costs need the probability of class 1, by --positive for example")
+    matrix = None if costs is None else _matrix(costs)
+    return choose_positive_threshold(rows, precision=precision, recall=recall, costs=matrix, confidence=level)
+
+
+def _matrix(costs: str) -> list[list[float]]:
+    try:
+        true_0, false_1, false_0, true_1 = map(float, costs.split(","))
+    except ValueError:
+        hint = "four numbers with commas between, of a true 0, a false 1, a false 0 and a true 1"
+        raise InputError(f"--costs must be {hint}, got {costs}") from None
+    return [[true_0, false_1], [false_0, true_1]]
 
 
 def _applied(mapping: Map, rows: Rows, by: By | None) -> tuple[Rows, By | None]:

@@ -1,4 +1,4 @@
-"""Predictions on disk: npz, Parquet and csv files, and what language models and their evaluations leave as JSON."""
+"""Predictions on disk: npz, npy, Parquet, Arrow, csv, and what evaluations of language models leave as JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import numpy as np
 from assay._core import arrays
 from assay._core.arrays import Array, Floats, InputError
 from assay._core.lookup import hint
-from assay._core.reading import require_file
+from assay._core.reading import PACKED, ending, require_file
 from assay._core.writing import replacing
-from assay.files import _uqlm
+from assay.files import _cells, _uqlm
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
-from assay.files._formats import READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
+from assay.files._formats import KINDS, READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
@@ -32,11 +32,15 @@ from assay.files._unanswered import Read, Unanswered, all_answered, answered, fr
 from assay.predictions import Outcomes, Predictions
 
 FLAGS = {"ids": "ids", "group": "group", "weights": "weight", "cluster": "cluster"}  # by column, its flag
-KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 BY_CLASS = ("logits", "probabilities")  # these may be one column a class
 DIGEST = "map_digest"  # optional column: the map that was applied, the same for all rows
 SCORES = ("nll", "brier", "entropy")  # optional columns of outcomes
 ENDINGS = (*READERS, *CONTENTS)
+TEXTS = (".csv", ".tsv", ".json", ".jsonl")  # which may be packed
+WHOLE = (  # what only all rows of a file together tell
+    *("prior", "confidence_from", "agreement", "samples", "unanswered"),
+    *("ignore", "positive_label", "percent", "normalize"),
+)
 FEW = 16  # rows of a file that are looked at to see which columns are needed
 
 
@@ -81,6 +85,22 @@ class Columns:
         Column of answers: the share of a question's samples (--cluster) that say the same is a confidence, `agreement`.
     samples
         Of several samples of a question (--cluster), judge all, or only the best: the most confident.
+    answer
+        Column of the answers; without a column of correctness, an answer is right if it equals the label.
+    classes
+        Names of the classes in the order of the columns, with commas between, if labels are names.
+    positive_label
+        For two classes: the label that is class 1, if labels are names other than yes and no or true and false.
+    ignore
+        Leave out rows with this label, as -100.
+    percent
+        Numbers are per cents, with or without the sign.
+    decimal
+        Decimal mark of numbers written as text, as in --decimal ','.
+    normalize
+        Divide rounded probabilities by their sum.
+    yes
+        Logits are logits, even if every row sums to 1.
     unanswered
         Rows without a confidence: they count as wrong, are dropped, or are a group; by default they are refused.
     format
@@ -102,8 +122,19 @@ class Columns:
     confidence_from: str | None = None
     agreement: str | None = None
     samples: Samples = "all"
+    answer: str | None = None
+    classes: str | None = None
+    positive_label: str | None = None
+    ignore: str | None = None
+    percent: bool = False
+    decimal: str = "."
+    normalize: bool = False
+    yes: bool = False
     unanswered: Unanswered | None = None
     format: str | None = None
+
+
+STANDARD = Columns()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +153,8 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     """
     path = Path(file)
     with _reasons(path):
-        table = _load(path, columns)
-        rows = replace(_assemble(*_answers(table, columns, path)), map_digest=_map_digest(table))
+        table = _counted(_load(path, columns), columns, path)
+        rows = replace(_assemble(*_answers(table, columns, path), str(path)), map_digest=_map_digest(table))
         return _with_prior(best_of_each(rows) if columns.samples == "best" else rows, columns.prior)
 
 
@@ -136,11 +167,11 @@ def read_confidences(file: str | Path, columns: Columns) -> dict[str, Outcomes]:
     if columns.samples == "best":
         raise InputError("--samples best needs one confidence: by each of several, other answers are the best")
     with _reasons(path):
-        table = _named(_load(path, columns))
+        table = _named(_counted(_load(path, columns), columns, path))
         names = _confidences(columns)
         reads = {name: _read(table, name, columns) for name in names}
         parts = all_answered(table, reads, columns.unanswered, str(path))
-        as_read = replace(columns, confidence="confidence")
+        as_read = _as_read(columns)
         return {name: _outcomes(part, as_read, "confidence", "confidence", ()) for name, part in parts.items()}
 
 
@@ -156,9 +187,11 @@ def _reasons(file: Path | str) -> Iterator[None]:
     """Errors that name the file, whatever went wrong in reading it."""
     if isinstance(file, Path):
         require_file(file)
-    ending = Path(file).suffix
-    if ending not in ENDINGS:
-        raise InputError(f"{file}: unknown kind of file '{ending}'; use {', '.join(ENDINGS)}")
+    kind = ending(Path(file))
+    if kind not in ENDINGS:
+        raise InputError(f"{file}: unknown kind of file '{kind}'; use {', '.join(ENDINGS)}")
+    if Path(file).suffix in PACKED and kind not in TEXTS:
+        raise InputError(f"{file}: unpack it first; of packed files only {', '.join(TEXTS)} are read")
     try:
         yield
     except InputError as problem:
@@ -167,7 +200,7 @@ def _reasons(file: Path | str) -> Iterator[None]:
         raise InputError(f"{file}: does not fit into memory: {problem or 'it is full'}") from problem
     except Exception as problem:  # whatever zip, its compressions, numpy and arrow raise of a damaged file
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise InputError(f"{file}: cannot be read as {ending[1:]}: {reason}") from problem
+        raise InputError(f"{file}: cannot be read as {kind[1:]}: {reason}") from problem
 
 
 def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**17) -> Iterator[Predictions | Outcomes]:
@@ -176,14 +209,25 @@ def read_chunks(file: str | Path, columns: Columns = Columns(), rows: int = 2**1
     Ids are left out: they tell rows of one file from each other, and a chunk has no use for them.
     """
     path = Path(file)
-    if columns.prior is not None:
-        raise InputError("--prior needs all rows at once")
+    refuse_in_parts(columns)
     for start, table in read_tables(path, columns, rows):
         with _reasons(path):
             try:
                 yield assemble(table, columns)
             except InputError as problem:
                 raise InputError(f"of the rows from {start} on, {problem}") from problem
+
+
+def refuse_in_parts(columns: Columns) -> None:
+    """Refuse what only all rows together tell, if they are read part by part."""
+    for name in WHOLE:
+        if getattr(columns, name) != getattr(STANDARD, name):
+            raise InputError(f"--{name.replace('_', '-')} needs all rows at once: give a single file")
+
+
+def holds_predictions(file: Path) -> bool:
+    """Whether a file in a folder is one of predictions, by its name; of arrays beside each other one is."""
+    return ending(file) in ENDINGS and (file.suffix != ".npy" or file.stem in KINDS)
 
 
 @dataclass(frozen=True)
@@ -287,14 +331,16 @@ def _noted(table: LazyTable, used: dict[str, int], name: str) -> Array:
     return found
 
 
-def from_dataframe(frame: Any, **columns: str) -> Predictions | Outcomes:
+def from_dataframe(frame: Any, **columns: str | bool) -> Predictions | Outcomes:
     """Predictions or outcomes from a data frame of pandas or polars; `columns` are those of `Columns`."""
     known = [f.name for f in fields(Columns)]
     for name in columns:
         if name not in known:
             raise InputError(f"no column '{name}' of predictions; {hint(name, known)}")
     named: dict[str, Any] = dict(columns)
-    return _with_prior(_assemble(from_frame(frame), Columns(**named)), named.get("prior"))
+    given = Columns(**named)
+    table = _counted(from_frame(frame), given, Path("data frame"))
+    return _with_prior(_assemble(table, given, "data frame"), given.prior)
 
 
 def _with_prior(rows: Predictions | Outcomes, prior: str | None) -> Predictions | Outcomes:
@@ -314,16 +360,37 @@ def _with_prior(rows: Predictions | Outcomes, prior: str | None) -> Predictions 
 
 def from_frame(frame: Any) -> LazyTable:
     """The columns of a data frame of pandas or polars."""
-    return LazyTable([str(name) for name in frame.columns], lambda name: np.asarray(frame[name]))
+    if not hasattr(frame, "columns"):
+        raise InputError(f"expected a data frame, got {type(frame).__name__}")
+    by_name = {str(name): name for name in frame.columns}  # names need not be text
+    return LazyTable(list(map(str, frame.columns)), lambda name: _text_as_text(np.asarray(frame[by_name[name]])))
+
+
+def _text_as_text(column: Array) -> Array:
+    """Columns of text that pandas holds as objects."""
+    if column.dtype.kind == "O" and column.ndim == 1 and all(isinstance(item, str) for item in column):
+        return column.astype(str)
+    return column
+
+
+def _counted(table: Mapping[str, Array], columns: Columns, path: Path) -> Mapping[str, Array]:
+    """The table without the rows to ignore, which are counted and said."""
+    if columns.ignore is None or not isinstance(table, LazyTable):
+        return table
+    rows = _cells.ignored(_column(table, columns.label, "label"), columns.ignore)
+    if rows.all():
+        raise InputError(f"all {len(rows)} rows have the label {columns.ignore}, which is ignored")
+    warn(f"{path}: {int(rows.sum())} of {len(rows)} rows are ignored: their label is {columns.ignore}", stacklevel=3)
+    return table.picked(~rows)
 
 
 def _load(path: Path, columns: Columns) -> Mapping[str, Array]:
     tags = [getattr(columns, flag) or tag for tag, flag in FLAGS.items() if tag != "weights"]
-    if path.suffix in CONTENTS:
+    if ending(path) in CONTENTS:
         return read_json(path, tags, columns.format)
     if columns.format is not None:
         raise InputError(f"--format is for {', '.join(CONTENTS)}; this file has its columns named by other flags")
-    return READERS[path.suffix](path, tags)
+    return READERS[ending(path)](path, tags)
 
 
 def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[Mapping[str, Array], Columns]:
@@ -342,7 +409,7 @@ def _answers(table: Mapping[str, Array], columns: Columns, path: Path) -> tuple[
     table, correct = _named(table), columns.correct
     _require(table, correct, "correct")
     found = answered(table, names[0], _read(table, names[0], columns), correct, columns.unanswered, str(path))
-    return found, replace(columns, confidence="confidence")
+    return found, _as_read(columns)
 
 
 def _confidences(columns: Columns) -> list[str]:
@@ -362,7 +429,7 @@ def _read(table: LazyTable, name: str, columns: Columns) -> Read:
     column = _derived(columns).get(name)
     if column is None:
         _require(table, name, "confidence")
-        return from_numbers(table, name)
+        return from_numbers(table, name, percent=columns.percent, decimal=columns.decimal)
     if name in table:
         raise InputError(f"has a column '{name}' of its own; leave out --confidence-from and --agreement, or rename it")
     if name == "agreement":
@@ -371,10 +438,22 @@ def _read(table: LazyTable, name: str, columns: Columns) -> Read:
     return from_text(table, column)
 
 
+def _as_read(columns: Columns) -> Columns:
+    """The columns of a table whose confidence has been read."""
+    return replace(columns, confidence="confidence", percent=False, decimal=STANDARD.decimal)
+
+
 def _named(table: Mapping[str, Array]) -> LazyTable:
     if not isinstance(table, LazyTable):
         raise InputError("has no columns")
     return table
+
+
+def read_column(file: str | Path, name: str, columns: Columns = Columns()) -> Array:
+    """A column of a file as text, one a row, such as what a page shows of each sample."""
+    path = Path(file)
+    with _reasons(path):
+        return np.asarray(_column(_load(path, columns), name, "show")).astype(str)
 
 
 def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | None = None) -> list[Sheet]:
@@ -386,7 +465,7 @@ def read_sheets(file: str | Path, columns: Columns = Columns(), *, by: str | Non
     """
     path = Path(file)
     with _reasons(path):
-        table = _named(_load(path, columns))
+        table = _named(_counted(_load(path, columns), columns, path))
         question = columns.ids or columns.cluster or ("ids" if "ids" in table else None)
         if by is None and _has_classes(table, columns):
             return [_top_label(path.stem, _assemble(table, columns), table, question)]
@@ -449,6 +528,7 @@ def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15)
 
     Other files are one chunk. That no id occurs twice is checked in each chunk alone.
     """
+    refuse_in_parts(columns)
     if Path(file).suffix != ".parquet":
         yield read(file, columns)
         return
@@ -458,17 +538,23 @@ def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15)
             yield replace(_assemble(table, columns), map_digest=_map_digest(table))
 
 
-def _assemble(table: Mapping[str, Array], columns: Columns) -> Predictions | Outcomes:
+def _assemble(table: Mapping[str, Array], columns: Columns, where: str = "") -> Predictions | Outcomes:
     kind, name, named = _kind(table, columns)
     if kind in ("confidence", "score"):
         return _outcomes(table, columns, kind, name, SCORES if not named else ())
-    return _predictions(table, columns, kind, name)
+    return _predictions(table, columns, kind, name, where)
+
+
+def _numbers(table: Mapping[str, Array], columns: Columns, name: str, kind: str) -> Array:
+    """The numbers of one column, or of one column a class, as they are written."""
+    raw = _matrix(table, name, kind) if kind in BY_CLASS else _column(table, name, kind)
+    return _cells.numbers(raw, name, percent=columns.percent, decimal=columns.decimal)
 
 
 def _unlabelled(table: Mapping[str, Array], columns: Columns) -> Unlabelled:
     """The constructors of labelled rows check the numbers, with labels that are not kept."""
     kind, name, _ = _kind(table, columns)
-    values = _matrix(table, name, kind) if kind in BY_CLASS else _column(table, name, kind)
+    values = _numbers(table, columns, name, kind)
     nobody_knows = np.zeros(len(values), dtype=np.int64)
     if kind in ("confidence", "score"):
         checked = Outcomes.from_scores(values, nobody_knows, is_probability=kind == "confidence")
@@ -496,7 +582,7 @@ def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
-    confidence, correct = _column(table, name, kind), _column(table, columns.correct, "correct")
+    confidence, correct = _numbers(table, columns, name, kind), _correct(table, columns)
     is_probability = kind == "confidence"
     try:
         outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
@@ -508,22 +594,65 @@ def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str
     return replace(outcomes, **present) if present else outcomes
 
 
-def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str) -> Predictions:
-    labels, tags = _column(table, columns.label, "label"), _tags(table, columns)
+def _correct(table: Mapping[str, Array], columns: Columns) -> Array:
+    """Whether each answer is right: by its column, or by whether the answer is the label."""
+    if columns.answer is not None:
+        answer, label = _column(table, columns.answer, "answer"), _column(table, columns.label, "label")
+        same_kind = (answer.dtype.kind in "biuf") == (label.dtype.kind in "biuf")
+        return np.asarray(answer == label if same_kind else answer.astype(str) == label.astype(str))
+    if columns.correct not in table and columns.label in table:
+        hint = "name the column of 0 and 1 by --correct, or that of the answers by --answer"
+        raise InputError(f"says how confident each answer is, but not whether it is right; {hint}")
+    return _cells.truths(_column(table, columns.correct, "correct"))
+
+
+def _predictions(table: Mapping[str, Array], columns: Columns, kind: str, name: str, where: str) -> Predictions:
+    labels, tags = _labels(table, columns), _tags(table, columns)
+    matrix = _numbers(table, columns, name, kind)
     if kind == "positive":
-        return Predictions.from_binary_probabilities(_column(table, name, kind), labels, **tags)
-    matrix = _matrix(table, name, kind)
+        labels, pair = _cells.two_labels(labels, columns.positive_label)
+        return replace(Predictions.from_binary_probabilities(matrix, labels, **tags), classes=pair)
+    if columns.normalize and kind == "probabilities":
+        matrix = _cells.normalized(matrix, where)
+    if kind == "logits" and not columns.yes:
+        _cells.refuse_probabilities(matrix)
     if matrix.ndim == 1 or matrix.shape[1] == 1:
         instead = "of two classes say --positive, else" if kind == "probabilities" else "there must be"
         raise InputError(f"'{name}' is one column of {kind}; {instead} one column a class, by a pattern like 'p_*'")
     classes = tuple(matching(table, name)) if "*" in name else ()
-    if classes:
+    given = _class_names(table, columns)
+    if given:
+        classes = given
+        labels = _cells.indices(labels, given)
+    elif classes:
         labels = class_indices(labels, classes, name)
     activations = _standard(table, "features")
     features = {"features": _matrix(table, activations, "features")} if activations else {}
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probabilities
     predictions = make(matrix, labels, **tags, **features)
+    if given and len(given) != predictions.n_classes:
+        raise InputError(f"{len(given)} classes are named, but there are {predictions.n_classes}: {listed(given)}")
     return replace(predictions, classes=classes) if classes and not classes[0].isdecimal() else predictions
+
+
+def _labels(table: Mapping[str, Array], columns: Columns) -> Array:
+    """The true classes; several of a row are refused with what to do."""
+    if "*" not in columns.label:
+        return _column(table, columns.label, "label")
+    one_hot = _matrix(table, columns.label, "label")
+    one_each = bool((one_hot.astype(float).sum(1) == 1).all())
+    instead = "write the class of each row in one" if one_each else "audit each label as two classes, by --positive"
+    raise InputError(f"'{columns.label}' names {one_hot.shape[1]} columns of labels; {instead}")
+
+
+def _class_names(table: Mapping[str, Array], columns: Columns) -> tuple[str, ...]:
+    """The names of the classes in the order of the columns, if given by flag or in the file."""
+    if columns.classes is not None:
+        return tuple(name.strip() for name in columns.classes.split(","))
+    if "classes" in table and columns.label != "classes":
+        names = np.asarray(table["classes"])
+        return tuple(map(str, names.tolist())) if names.ndim == 1 and names.dtype.kind == "U" else ()
+    return ()
 
 
 def _standard(table: Mapping[str, Array], name: str) -> str | None:

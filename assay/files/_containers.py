@@ -12,6 +12,7 @@ from zipfile import ZipFile, ZipInfo
 
 from assay._core.arrays import Array, InputError
 from assay._core.lookup import lookup
+from assay._core.reading import ending, unpacking
 from assay.files import _helm, _hle, _inspect, _lm_eval
 from assay.files._formats import LazyTable
 from assay.files._records import Record, table_of
@@ -43,7 +44,7 @@ RECOGNIZED: dict[str, Callable[[object], bool]] = {
 
 def read_json(path: Path, tags: Sequence[str], given: str | None = None) -> Mapping[str, Array]:
     """The rows of a file by its format: the given one, or the one whose structure it has, which is then said."""
-    content = CONTENTS[path.suffix](path)
+    content = CONTENTS[ending(path)](path)
     name = given or next((name for name, fits in RECOGNIZED.items() if fits(content)), "json")
     find = lookup("format", name, FORMATS)
     if given is None and name != "json":
@@ -58,14 +59,19 @@ def _tag(table: LazyTable, column: str, tags: Sequence[str]) -> Array:
 
 def _lines(path: Path) -> object:
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+    for number, line in enumerate(_text(path).splitlines()):
         if line.strip():
             rows.append(_parsed(line, f"line {number + 1}"))
     return rows
 
 
+def _text(path: Path) -> str:
+    with unpacking(path) as stream:
+        return stream.read().decode()
+
+
 def _document(path: Path) -> object:
-    return _parsed(path.read_text(encoding="utf-8"), "the file")
+    return _parsed(_text(path), "the file")
 
 
 def _archive(path: Path) -> object:

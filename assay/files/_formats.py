@@ -11,20 +11,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import sha256
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
-from warnings import catch_warnings
+from warnings import catch_warnings, warn
 from weakref import finalize
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
 from assay._core.arrays import Array, InputError, Mask
-from assay._core.reading import refuse_bomb
+from assay._core.reading import ending, refuse_bomb, source, unpacking
 from assay._core.text import csv_cell, from_csv_cell
 
+KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 LAYOUT = b"assay_layout"  # key of a Parquet file's metadata
-NO_CSV = "cannot be read as csv: it must be text in UTF-8, separated by ','"
+SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 MARK = b"assay "  # before the digest of the names at the end of an npz file
 
 
@@ -246,12 +248,13 @@ def _read_csv(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
 
     # An empty cell is missing; "nan" is a value, which later checks refuse. Tags keep their text: 007 is not 7.
     options = csv.ConvertOptions(null_values=[""], column_types=dict.fromkeys(tags, pa.string()))
-    _check_head(path)
+    mark = _separator(path)
     try:
-        read = csv.read_csv(path, convert_options=options)
+        parsing = csv.ParseOptions(delimiter=mark)
+        read = csv.read_csv(source(path), convert_options=options, parse_options=parsing)
         table = from_arrow(read.rename_columns([from_csv_cell(name) for name in read.column_names]), from_csv_cell)
     except (pa.ArrowInvalid, UnicodeDecodeError) as problem:
-        raise InputError(_broken_row(path)) from problem
+        raise InputError(_broken_row(path, mark)) from problem
     return _with_tags(table, tags)
 
 
@@ -262,17 +265,20 @@ def _with_tags(table: LazyTable, tags: Sequence[str]) -> LazyTable:
     return LazyTable(list(table), load, table.missing, lambda rows: _with_tags(table.picked(rows), tags))
 
 
-def _check_head(path: Path) -> None:
-    with path.open(encoding="utf-8", errors="replace") as lines:
+def _separator(path: Path) -> str:
+    """What separates the columns, by the head of the file; said if it is not what the ending says."""
+    with TextIOWrapper(unpacking(path), encoding="utf-8", errors="replace") as lines:
         head = next((line for line in lines if line.strip()), "")
     if not head:
         raise InputError("is empty")
-    for mark, name in {";": "';'", "\t": "tabs", "|": "'|'"}.items():
-        if mark in head and "," not in head:
-            raise InputError(f"seems to be separated by {name}; columns must be separated by ','")
+    expected = "\t" if ending(path) == ".tsv" else ","
+    found = max((expected, *SEPARATORS), key=head.count)
+    if found != expected:
+        warn(f"{path}: columns are separated by {SEPARATORS[found]}", stacklevel=5)
+    return found
 
 
-def _broken_row(path: Path) -> str:
+def _broken_row(path: Path, mark: str) -> str:
     """Find the first row of a wrong length, in a second read on one thread: only that one counts rows."""
     import pyarrow as pa
     from pyarrow import csv
@@ -283,23 +289,53 @@ def _broken_row(path: Path) -> str:
         broken.append(row)
         return "error"
 
+    no_csv = f"cannot be read as csv: it must be text in UTF-8, separated by {SEPARATORS[mark]}"
     if not _is_utf8(path):
-        return NO_CSV
+        return no_csv
     with suppress(pa.ArrowInvalid):
         one = csv.ReadOptions(use_threads=False)
-        csv.read_csv(path, read_options=one, parse_options=csv.ParseOptions(invalid_row_handler=note))
+        parsing = csv.ParseOptions(delimiter=mark, invalid_row_handler=note)
+        csv.read_csv(source(path), read_options=one, parse_options=parsing)
     if not broken:
-        return NO_CSV
+        return no_csv
     row = broken[0]
     return f"row {row.number - 2} (from 0): {row.actual_columns} values, but {row.expected_columns} columns are named"
 
 
 def _is_utf8(path: Path) -> bool:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with TextIOWrapper(unpacking(path), encoding="utf-8") as lines:
             return all(True for _ in lines)
     except UnicodeDecodeError:
         return False
+
+
+def _read_arrow(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
+    """Feather, which is an Arrow file, or a stream of Arrow."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    refuse_bomb(path, 0)
+    for opened in (ipc.open_file, ipc.open_stream):
+        with suppress(pa.ArrowInvalid), pa.OSFile(str(path)) as file:
+            return from_arrow(opened(file).read_all())
+    raise InputError("cannot be read as arrow: it is damaged, incomplete or of another kind")
+
+
+def _read_npy(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
+    """One array; it and the others in the folder are columns by the names of their files."""
+    beside = {other.stem: other for other in sorted(path.parent.glob("*.npy"))}
+    names = [path.stem, *(stem for stem in beside if stem != path.stem and stem not in KINDS)]
+
+    def load(name: str) -> Array:
+        try:
+            return np.asarray(np.load(beside[name], allow_pickle=False))
+        except (ValueError, EOFError) as problem:
+            raise InputError(
+                f"{beside[name].name} cannot be read as npy: it is no array, as np.save writes it"
+            ) from problem
+
+    return LazyTable(names, load)
 
 
 def _as_written(tags: Array) -> Array:
@@ -377,6 +413,10 @@ READERS: dict[str, Callable[[Path, Sequence[str]], Mapping[str, Array]]] = {
     ".npz": _read_npz,
     ".parquet": _read_parquet,
     ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".feather": _read_arrow,
+    ".arrow": _read_arrow,
+    ".npy": _read_npy,
 }
 WRITERS: dict[str, Callable[[Mapping[str, Array], IO[bytes]], None]] = {
     ".npz": _write_npz,

@@ -10,6 +10,7 @@ from warnings import warn
 import numpy as np
 
 from assay._core.arrays import Array, Floats, InputError, Mask
+from assay.files._cells import numbers
 from assay.files._formats import LazyTable
 from assay.files._stated import stated_confidence
 
@@ -84,12 +85,13 @@ def _filled(table: LazyTable, correct: str, unusable: Mask) -> Array:
     return right
 
 
-def from_numbers(table: LazyTable, name: str) -> Read:
-    """A column of numbers."""
+def from_numbers(table: LazyTable, name: str, *, percent: bool = False, decimal: str = ".") -> Read:
+    """A column of numbers as they are written."""
     empty = table.missing(name)
     values = np.full(len(empty), np.nan)
     if not empty.all():
         there = table.picked(~empty)[name] if empty.any() else table[name]
+        there = numbers(there, name, percent=percent, decimal=decimal)
         if there.dtype.kind not in "biuf":
             raise InputError(f"column '{name}' holds text; read it by --confidence-from {name}")
         values[~empty] = there

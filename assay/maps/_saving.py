@@ -55,7 +55,7 @@ def save(mapping: Map, file: str | Path) -> None:
 def load(file: str | Path) -> Map:
     """Read a map back, equal to the one that was saved."""
     path = Path(file)
-    require_file(path)
+    require_file(path, f"; `assay calibrate HELD_OUT --save {path}` writes a map")
     try:
         return _from_safetensors(path) if path.suffix == ".safetensors" else from_json(path.read_text(encoding="utf-8"))
     except RecursionError as problem:

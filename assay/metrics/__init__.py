@@ -6,7 +6,7 @@ shown and how sure it is.
 
 from assay._core.arrays import Floats
 from assay.metrics._bins import Bins, tally
-from assay.metrics._by_class import ada_ece_positive, classwise_ece, ece_positive, tace
+from assay.metrics._by_class import ada_ece_positive, average_precision, classwise_ece, ece_positive, roc_auc, tace
 from assay.metrics._calibration import (
     ada_ece,
     debiased_ece,
@@ -107,6 +107,7 @@ __all__ = [
     "aurc",
     "aurc_in_file_order",
     "auroc",
+    "average_precision",
     "brier",
     "brier_calibration",
     "brier_decomposition",
@@ -155,6 +156,7 @@ __all__ = [
     "risk_at_coverage",
     "risk_coverage",
     "rmsce",
+    "roc_auc",
     "s99",
     "s99_accuracy",
     "smooth_ece",

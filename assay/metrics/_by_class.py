@@ -1,4 +1,4 @@
-"""Calibration of every class against the rest (Nixon et al. 2019), and of the positive one of two."""
+"""Calibration of each class against the rest (Nixon et al. 2019); of two, calibration and ranking of class 1."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from assay.metrics._calibration import ada_ece, ece
 from assay.metrics._classwise import ClassBins
+from assay.metrics._failure import aupr_success, auroc
 from assay.metrics._tables import Tables, class_bins, tables
 from assay.predictions import Predictions
 
@@ -35,3 +36,13 @@ def ece_positive(x: Predictions | Tables) -> float:
 def ada_ece_positive(x: Predictions | Tables) -> float:
     """Two classes: AdaECE of the probability of class 1."""
     return ada_ece(tables(x).positive)
+
+
+def roc_auc(x: Predictions | Tables) -> float:
+    """Two classes: chance that a row of class 1 has a higher probability of class 1 than one of class 0, ties half."""
+    return auroc(tables(x).positive)
+
+
+def average_precision(x: Predictions | Tables) -> float:
+    """Two classes: average precision of class 1, ranked by its probability."""
+    return aupr_success(tables(x).positive)

@@ -18,7 +18,7 @@ from assay._core.arrays import InputError
 from assay._core.lookup import check_values, lookup
 from assay._core.own_code import entry_point, import_own, is_own
 from assay._core.variants import Variant, parse_variant
-from assay.metrics._by_class import ada_ece_positive, classwise_ece, ece_positive, tace
+from assay.metrics._by_class import ada_ece_positive, average_precision, classwise_ece, ece_positive, roc_auc, tace
 from assay.metrics._calibration import (
     ada_ece,
     debiased_ece,
@@ -147,6 +147,7 @@ class Metric:
     floor: FloorRule | None = None  # what a calibrated model would show
     paired: PairedRule | None = None  # none where no paired test of known level exists
     headline: bool = False  # whether it stands in the short table
+    what: str = ""  # what tables add to the key where it alone would be misread: auroc (errors)
 
 
 def _score(of: Of, title: str, line: str, needs: Needs, *, unit: Unit = PLAIN, better: str = "lower") -> Metric:
@@ -177,6 +178,14 @@ def _by_influence(metric: Metric, influence: Callable[[Ranking], Influence]) -> 
     return replace(metric, interval=interval, paired=paired)
 
 
+def _positive_by_influence(metric: Metric, of: Of, influence: Callable[[Ranking], Influence]) -> Metric:
+    """The same of a metric `of` the ranking by the probability of class 1."""
+    words = ("row of class 0", "row of class 1")
+    interval = rules.of_positive(rules.by_influence(of, influence, *words))
+    paired = rules.of_both_positives(rules.paired_by_influence(of, influence, *words))
+    return replace(metric, interval=interval, paired=paired)
+
+
 _SCORES = (
     replace(
         _score(accuracy, "accuracy", "share of right answers", _any, unit=PERCENT, better="higher"),
@@ -192,6 +201,30 @@ _SCORES = (
         _score(brier, "Brier score", "mean squared distance from the one-hot label, summed over classes", _brier),
         interval=rules.brier_rule,
         paired=rules.brier_paired,
+    ),
+    _positive_by_influence(
+        _score(
+            roc_auc,
+            "ROC AUC of class 1",
+            "two classes: chance that a row of class 1 outranks one of class 0",
+            _two_classes,
+            unit=PERCENT,
+            better="higher",
+        ),
+        auroc,
+        auroc_influence,
+    ),
+    _positive_by_influence(
+        _score(
+            average_precision,
+            "average precision of class 1",
+            "two classes: average precision of class 1, by its probability",
+            _two_classes,
+            unit=PERCENT,
+            better="higher",
+        ),
+        aupr_success,
+        aupr_success_influence,
     ),
 )
 _GAPS = (
@@ -248,7 +281,15 @@ _GAPS = (
 )
 _RANKS = (
     _by_influence(
-        _ranks(auroc, "AUROC", "chance that a right answer is more confident than a wrong one", better="higher"),
+        replace(
+            _ranks(
+                auroc,
+                "error AUROC",
+                "chance that a right answer is more confident than a wrong one; not the ROC AUC of a class",
+                better="higher",
+            ),
+            what="errors",
+        ),
         auroc_influence,
     ),
     _by_influence(
@@ -310,7 +351,8 @@ _DESCRIPTIONS = (
 _HEADLINE = (
     *("ece", "ada_ece", "ece_l2_mass", "debiased_ece", "smooth_ece", "classwise_ece", "ece_positive"),
     *("auroc", "aupr_error", "fpr95", "aurc", "e_aurc", "risk_at_90"),
-    *("accuracy", "nll", "brier", "mean_confidence", "calibration_part", "part_positive"),
+    *("accuracy", "nll", "brier", "roc_auc", "average_precision"),
+    *("mean_confidence", "calibration_part", "part_positive"),
 )
 _COMPARED_ONLY = (
     Metric(

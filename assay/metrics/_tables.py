@@ -19,7 +19,7 @@ from assay.metrics._bins import Bins, MassBins, mass_bins_of, refuse_bins, width
 from assay.metrics._classwise import ClassBins, class_bins_of, weighted_class_bins
 from assay.metrics._isotonic import Isotonic, isotonic_of
 from assay.metrics._ranking import Ranking, ranking_of
-from assay.predictions import TAGS, Outcomes, Predictions
+from assay.predictions import TAGS, Outcomes, Predictions, unknown_source
 
 N_BINS = 15
 THRESHOLD = 0.01  # of the classwise bins: probabilities at most this are summed, not binned
@@ -93,6 +93,10 @@ class Tables:
     draws: int = 1000  # of the noise floors
     seed: int = 0
     _found: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, Predictions | Outcomes) and not is_summary(self.source):
+            raise unknown_source(self.source)
 
     def once(self, compute: Callable[[Tables], T]) -> T:
         """Apply `compute` to these tables, the first time only."""

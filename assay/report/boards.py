@@ -75,7 +75,7 @@ def _plain(key: str, value: float) -> Field:
     return Field(number(key, value), None if isnan(value) else value)
 
 
-SHOWN = ("model", "confidence", "rows", "accuracy", "ECE", "AUROC", "AURC", "answerable", "rank by AURC")
+SHOWN = ("model", "confidence", "rows", "accuracy", "ECE", "error AUROC", "AURC", "answerable", "rank by AURC")
 
 
 ROOMY = 140  # columns of a terminal, from which on intervals are shown

@@ -15,12 +15,22 @@ from assay.comparing import Comparison
 from assay.judging import Judged
 from assay.rechecking import Drift, Recheck
 from assay.side_by_side import Pair
-from assay.thresholds import GroupThresholds, Threshold
+from assay.thresholds import GroupThresholds, PositiveThreshold, Threshold
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Result = dict[str, Audit] | Comparison | Threshold | GroupThresholds | Recheck | Drift | Judged
+Result = (
+    dict[str, Audit]
+    | dict[str, Comparison]
+    | Comparison
+    | Threshold
+    | GroupThresholds
+    | PositiveThreshold
+    | Recheck
+    | Drift
+    | Judged
+)
 
 
 def write_json(results: Result, file: Path, pairs: Sequence[Pair] = ()) -> None:
@@ -30,19 +40,20 @@ def write_json(results: Result, file: Path, pairs: Sequence[Pair] = ()) -> None:
     """
     if isinstance(results, Threshold):
         content = _threshold(results)
+    elif isinstance(results, PositiveThreshold):
+        content = _positive(results)
     elif isinstance(results, GroupThresholds):
         groups = {name: _threshold(t) for name, t in results.groups.items()}
         content = _record(results) | {"groups": groups, "coverage": results.coverage, "verdict": str(results)}
     elif isinstance(results, Comparison):
-        differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
-        content = _record(results) | {"differences": differences, "verdict": str(results)}
+        content = _comparison(results)
     elif isinstance(results, Recheck):
         words = {"promise": results.promise, "recalibrate": results.recalibrate}
         content = _record(results) | words | {"verdict": str(results)}
     elif isinstance(results, Drift | Judged):
         content = _record(results) | {"verdict": str(results)}
     else:
-        content = {name: _audit(name, audit, pairs) for name, audit in results.items()}
+        content = {name: _each(name, each, pairs) for name, each in results.items()}
     with replacing(file) as stream:
         stream.write(json.dumps(jsonable(content), indent=1, allow_nan=False).encode())
 
@@ -60,6 +71,10 @@ def jsonable(value: object) -> object:
     return value
 
 
+def _each(name: str, result: Audit | Comparison, pairs: Sequence[Pair]) -> dict[str, object]:
+    return _comparison(result) if isinstance(result, Comparison) else _audit(name, result, pairs)
+
+
 def _audit(name: str, audit: Audit, pairs: Sequence[Pair]) -> dict[str, object]:
     own = [_record(pair) | {"better": pair.better, "verdict": str(pair)} for pair in pairs if name in _names(pair)]
     return _record(audit) | {"verdict": str(audit)} | ({"pairs": own} if own else {})
@@ -69,9 +84,19 @@ def _names(pair: Pair) -> tuple[str, str]:
     return pair.first, pair.second
 
 
+def _comparison(results: Comparison) -> dict[str, object]:
+    differences = {key: _record(d) | {"difference": d.value} for key, d in results.differences.items()}
+    return _record(results) | {"differences": differences, "verdict": str(results)}
+
+
 def _threshold(t: Threshold) -> dict[str, object]:
     derived = {"coverage": t.coverage, "observed_risk": t.observed_risk, "workload": t.workload, "verdict": str(t)}
     return _record(t) | derived | ({"instead": _threshold(t.instead)} if t.instead else {})
+
+
+def _positive(t: PositiveThreshold) -> dict[str, object]:
+    derived = {"precision": t.precision, "recall": t.recall, "verdict": str(t)}
+    return _record(t) | derived | ({"instead": _positive(t.instead)} if t.instead else {})
 
 
 def _record(value: DataclassInstance) -> dict[str, object]:

@@ -43,15 +43,25 @@ def quantity(key: str) -> Quantity:
     return NO_METRICS.get(key) or Quantity(key.replace("_", " "), Unit(1, "", 4))
 
 
+def shown_key(key: str) -> str:
+    """The key of a metric as tables show it.
+
+    >>> shown_key("ece"), shown_key("auroc")
+    ('ece', 'auroc (errors)')
+    """
+    record = COMPARED.get(key)
+    return f"{key} ({record.what})" if record and record.what else key
+
+
 def heading(key: str) -> str:
     """The key of a number with unit and arrow, for the head of a column: aurc ‰ ↓."""
     shown = quantity(key)
-    return " ".join(part for part in (key, shown.unit.sign, ARROWS[shown.better]) if part)
+    return " ".join(part for part in (shown_key(key), shown.unit.sign, ARROWS[shown.better]) if part)
 
 
 def with_arrow(key: str) -> str:
     """The key of a metric with an arrow in the better direction."""
-    return f"{key} {ARROWS[quantity(key).better]}".strip()
+    return f"{shown_key(key)} {ARROWS[quantity(key).better]}".strip()
 
 
 def number(key: str, value: float) -> str:
@@ -65,9 +75,13 @@ def named_number(key: str, value: float) -> str:
 
 
 def span(key: str, interval: Interval | None) -> str:
-    """An interval with its unit; nothing if there is none."""
+    """An interval with its unit; nothing if there is none.
+
+    >>> span("ece", Interval(-0.006, -0.0008))
+    '-0.60 to -0.08%'
+    """
     unit = quantity(key).unit
-    return "" if interval is None else f"{unit.number(interval.low)} – {unit(interval.high)}"
+    return "" if interval is None else f"{unit.number(interval.low)} to {unit(interval.high)}"
 
 
 def share(value: float) -> str:

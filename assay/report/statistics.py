@@ -16,6 +16,7 @@ from assay.predictions import Outcomes
 POINTS = 500  # of a curve; more cannot be told apart
 FEW = 20  # samples; a bin with fewer shows little but noise
 NARROWEST = 0.01  # kernel of a smooth diagram
+FARTHEST = 12.0  # log-odds beyond which confidences are not told apart: .999994
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +183,16 @@ def densities(outcomes: Outcomes, n_bins: int = 40) -> Densities:
     ends = (0.0, 1.0) if outcomes.is_probability else (float(score.min()), float(score.max()))
     edges = np.histogram_bin_edges(score, n_bins, ends)
     right, wrong = (np.histogram(score[rows], edges)[0] / len(score) for rows in (correct, ~correct))
+    return Densities(edges, right, wrong)
+
+
+def densities_in_odds(outcomes: Outcomes, n_bins: int = 40) -> Densities:
+    """The same over the log-odds of the confidence, where those near 1 lie apart; the ends take what lies beyond."""
+    from scipy.special import logit
+
+    score = np.clip(logit(outcomes.confidence), -FARTHEST, FARTHEST)
+    edges = np.linspace(float(score.min()), max(float(score.max()), float(score.min()) + 1), n_bins + 1)
+    right, wrong = (np.histogram(score[rows], edges)[0] / len(score) for rows in (outcomes.correct, ~outcomes.correct))
     return Densities(edges, right, wrong)
 
 

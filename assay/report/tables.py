@@ -20,6 +20,7 @@ MARKS = {"better": "▲", "worse": "▼", "": ""}
 Bold = Literal["best", "worse"]
 BOLD = {"best": "best", "worse": "significantly worse, as in singh2021"}
 TESTS: dict[object, str] = {welch: "Welch's t-test", paired: "t-test paired by seed"}
+ENOUGH = 3  # seeds from which on marks need no caution
 NAME, LONGEST = 16, 36  # least and most characters of the terminal for the names of methods
 GAP, EDGES = 3, 2  # characters of the terminal between two columns, and around a table
 
@@ -73,7 +74,9 @@ def legend(table: StudyTable, bold: Bold = "best") -> str:
     how = f"{TESTS[table.test]}, p < {table.level:g}{' by Holm' if table.corrected else ''}"
     marks = f"against {table.baseline}, and its calibrators against none, ▲ significantly better, ▼ worse ({how})"
     last = "; under it the figure of a paper, and ours minus it" if _has_published(table) else ""
-    return f"mean ± {table.error} over seeds; {marks}; bold: {BOLD[bold]}{last}"
+    few = f"{table.seeds} seeds are few: marks from fewer than {ENOUGH} are hints, not evidence; "
+    caution = few if table.seeds < ENOUGH else ""
+    return f"mean ± {table.error} over seeds; {caution}{marks}; bold: {BOLD[bold]}{last}"
 
 
 def _has_published(table: StudyTable) -> bool:

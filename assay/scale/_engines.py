@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay._core.arrays import InputError
-from assay.files import FEW, Columns, assemble, from_arrow, from_frame, needed
+from assay.files import FEW, Columns, assemble, from_arrow, from_frame, needed, refuse_in_parts
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
 from assay.scale._parts import shards
@@ -50,6 +50,7 @@ def tally_on_ray(source: str | Path, columns: Columns = STANDARD, address: str |
     """The tally of Parquet files, counted on a Ray cluster: that of the address, or the one that Ray finds."""
     import ray
 
+    refuse_in_parts(columns)
     files = [str(file) for file in shards(source)]
     other = next((file for file in files if not file.endswith(".parquet")), None)
     if other is not None:

@@ -10,7 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from assay._core.arrays import InputError
-from assay.files import ENDINGS, Columns, Needed, file_system, needed_of, open_parquet
+from assay.files import Columns, Needed, file_system, holds_predictions, needed_of, open_parquet
 
 ROWS = 2**20  # of a part, unless one row group has more
 ADDRESS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])|^(file):/{1,3}(?=[^/])")
@@ -63,7 +63,7 @@ def shards(source: str | Path) -> list[Path | str]:
     elif not is_sharded(path):
         return [path]
     elif path.is_dir():
-        found = sorted(x for x in path.iterdir() if x.suffix in ENDINGS)
+        found = sorted(x for x in path.iterdir() if holds_predictions(x))
     else:
         found = [Path(name) for name in sorted(glob(str(source)))]
     if not found:

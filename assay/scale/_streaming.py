@@ -12,7 +12,7 @@ from threading import Event, Lock
 
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay.files import Columns
+from assay.files import Columns, refuse_in_parts
 from assay.scale._parts import Part, parts_of, shards
 from assay.scale._reading import Bad, good_chunks, tally_of
 from assay.scale._sorting import sorted_order
@@ -61,6 +61,7 @@ def tally_files(
     `state` is a file that keeps what has been counted: after a kill the same call goes on with what is left, and no
     row is counted twice. At most `skip_bad` bad rows, row groups and files are left out; `watch` is told of them.
     """
+    refuse_in_parts(columns)
     known = State() if state is None else State.load(state, columns)
     bad = Bad(skip_bad, {part: list(said) for part, said in known.left_out.items()})
     files = shards(source)

@@ -128,9 +128,12 @@ class Tally:
 
     def bounds(self) -> dict[str, float]:
         """By metric, how far it can be from its value on the rows; of absent metrics no bound is known."""
-        if not self.cells.mixed.any():
-            return dict.fromkeys(METRICS, 0.0)
-        return bounds(self.cells) | (dict.fromkeys(ORDERED, 0.0) if self.order else {})
+        found = dict.fromkeys(METRICS, 0.0)
+        if self.cells.mixed.any():
+            found = bounds(self.cells) | (dict.fromkeys(ORDERED, 0.0) if self.order else {})
+        of_class_1 = {} if self.of_positive is None else self.of_positive.bounds()
+        same = {"roc_auc": "auroc", "average_precision": "aupr_success"}
+        return found | {key: of_class_1[other] for key, other in same.items() if other in of_class_1}
 
     def to_bytes(self) -> bytes:
         """As bytes, in the npz format."""

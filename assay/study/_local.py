@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 from assay._core.manifest import FAILED, LOG, opened
-from assay.nn.training import Hardware, use_threads
+from assay.nn.training import Hardware, threads_each, use_threads
 from assay.study._consent import permit_own_code
 from assay.study._engine import Progress, not_done, remember
 from assay.study._execute import execute
@@ -40,7 +40,7 @@ def run_local(
     permit_own_code(study, allow_code=allow_code)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "assay.study._local", "assay.study._preloaded"])
-    share = threads or max((os.cpu_count() or 1) // workers, 1)
+    share = threads or threads_each(workers)
     waiting = deque(not_done(study, runs, root))
     progress = Progress(len(waiting), done=len(runs) - len(waiting))
     processes: dict[Any, tuple[ForkServerProcess, Run]] = {}

@@ -18,7 +18,7 @@ from typing import Any
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
 from assay._core.manifest import FAILED, LOG, opened
-from assay.nn.training import Hardware, use_threads
+from assay.nn.training import Hardware, threads_each, use_threads
 from assay.study._consent import permit_own_code
 from assay.study._engine import Progress, not_done, remember
 from assay.study._execute import execute
@@ -62,7 +62,7 @@ def run_ray(
     """Run all runs that are not done on a cluster, at most `workers` at a time; a run takes `threads` CPUs."""
     permit_own_code(study, allow_code=allow_code)
     ray: Any = needs("ray")
-    share = threads or max((os.cpu_count() or 1) // workers, 1)
+    share = threads or threads_each(workers)
     size = (
         {"address": cluster.address} if cluster.address else {"num_cpus": workers * share, "include_dashboard": False}
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_origin
 
 from pydantic import (
     BaseModel,
@@ -94,6 +94,13 @@ class Study(BaseModel):
     def places(self) -> tuple[Path, ...]:
         """Folders where the study's own code is looked for after the usual ones: that of its file."""
         return self._places
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any, info: ValidationInfo) -> Any:
+        """One value where a list is meant: seeds = 0 is seeds = [0]."""
+        listed = get_origin(cls.model_fields[info.field_name or ""].annotation) is list
+        return [value] if listed and isinstance(value, int | float | str) else value
 
     @field_validator("shifts")
     @classmethod
@@ -257,9 +264,10 @@ def _refuse_twice(entries: list[Any]) -> None:
 
 
 def _first(problem: ValidationError) -> str:
-    """The first error, in a line."""
-    error = problem.errors()[0]
-    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    """The first error, in a line; an unknown key before others, since it may be a missing one misspelled."""
+    unknown = ("extra_forbidden", "unexpected_keyword_argument")
+    error = min(problem.errors(), key=lambda each: each["type"] not in unknown)
+    if error["type"] in unknown:
         key, inside = str(error["loc"][-1]), len(error["loc"]) > 1
         return f"unknown key '{key}'; {hint(key, [f.name for f in fields(Record)] if inside else Study.model_fields)}"
     return ": ".join([*map(str, error["loc"][:1]), error["msg"].removeprefix("Value error, ")])

@@ -3,6 +3,7 @@
 from assay.thresholds._choosing import By, choose_threshold, evidence_of, predicted_class
 from assay.thresholds._evidence import Counts, Evidence, risk_bound
 from assay.thresholds._of_map import load_threshold, threshold_under
+from assay.thresholds._positive import PositiveThreshold, choose_positive_threshold
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold, level, spelled
 
 __all__ = [
@@ -11,7 +12,9 @@ __all__ = [
     "Evidence",
     "GroupRisk",
     "GroupThresholds",
+    "PositiveThreshold",
     "Threshold",
+    "choose_positive_threshold",
     "choose_threshold",
     "evidence_of",
     "level",

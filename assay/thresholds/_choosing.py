@@ -17,7 +17,7 @@ from assay.metrics.inference import holm
 from assay.predictions import Outcomes, Predictions
 from assay.thresholds._evidence import Counts, Evidence, evidence
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold
-from assay.thresholds._search import fewest, looks_from, safest, widest
+from assay.thresholds._search import fewest, looks_from, midway, safest, widest
 
 By = Literal["group", "class"]
 LEVEL = 0.05  # below which the risk of a group counts as shown to be higher than promised
@@ -170,11 +170,7 @@ def _by_cost(seen: Evidence, error_cost: float, confidence: float) -> Threshold:
 
 def _at(seen: Evidence, row: int, guaranteed: float, confidence: float) -> Threshold:
     r, weighed = seen.ranking, seen.shares
-    value = -inf if row == len(r.score) else float(r.score[row - 1] + r.score[row]) / 2
-    # Two neighboring doubles have none between them, and their mean may be the lower one.
-    if row < len(r.score) and value <= r.score[row]:
-        value = float(r.score[row - 1])
-    counted = Threshold(value, guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
+    counted = Threshold(midway(r, row), guaranteed, confidence, r.n, int(r.kept[row]), int(r.wrong[row]))
     if weighed.weighing is None:
         return counted
     return replace(counted, weighted=(float(weighed.kept[row] / r.n), float(weighed.wrong[row] / weighed.kept[row])))

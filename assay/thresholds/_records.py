@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import ceil, floor, inf, isfinite, log10, nan
 
 import numpy as np
@@ -113,18 +113,21 @@ def level(confidence: float) -> str:
     return f"{100 * confidence:.4g}%"
 
 
-def spelled(value: float, *, up: bool = False) -> str:
+def spelled(value: float, *, up: bool = False, down: bool = False) -> str:
     """A score to read: a confidence with three digits of its distance from 1, any other with six.
 
-    A threshold is rounded `up`: who takes what is written for it accepts no more than was promised.
+    A threshold is rounded `up`: who takes what is written for it accepts no more than was promised; or `down`, where
+    the promise is to miss no more.
 
     >>> spelled(0.87623), spelled(0.87623, up=True), spelled(0.99999995138), spelled(-inf)
     ('0.876', '0.877', '0.9999999514', 'anything')
+    >>> spelled(0.8768, down=True)
+    '0.876'
     """
     if not isfinite(value) or value == 0:
         return "anything" if value == -inf else f"{value:g}"
     near_one = 0.5 < value < 1
     digits = 2 + ceil(-log10(1 - value)) if near_one else 5 - floor(log10(abs(value)))
-    rounding = ROUND_CEILING if up else ROUND_HALF_EVEN
+    rounding = ROUND_CEILING if up else ROUND_FLOOR if down else ROUND_HALF_EVEN
     written = f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding):f}"
     return written if near_one or "." not in written else written.rstrip("0").rstrip(".")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, log, log1p
+from math import ceil, inf, log, log1p
 
 import numpy as np
 
@@ -66,16 +66,26 @@ def looks_from(r: Ranking, first: int, step: float) -> Looks:
     return np.unique(np.searchsorted(r.kept, sizes))
 
 
-def safest(seen: Evidence, above: float, doubt: float) -> tuple[int, float] | None:
+def safest(seen: Evidence, above: float, doubt: float, sizes: Floats | None = None) -> tuple[int, float] | None:
     """The row of the ranking with the smallest risk above a given one that can be promised, and that risk.
 
-    The bounds of twenty rows at equal distances hold together, so any of them may be chosen.
+    The bounds at all `sizes`, by default twenty at equal distances, hold together, so any of them may be chosen.
     """
     r = seen.ranking
-    looks = np.unique(np.searchsorted(r.kept, r.n * np.arange(1, MOST + 1) / MOST - 1e-9))
+    sizes = r.n * np.arange(1, MOST + 1) / MOST if sizes is None else sizes
+    looks = np.unique(np.searchsorted(r.kept, sizes - 1e-9).clip(max=len(r.score)))
     bounds = np.array([seen.bound(look, doubt / len(looks)) for look in looks.tolist()])
     possible = np.flatnonzero((bounds > above) & (bounds < 1))
     if not len(possible):
         return None
     best = possible[bounds[possible].argmin()]
     return int(looks[best]), float(bounds[best])
+
+
+def midway(r: Ranking, row: int) -> float:
+    """The threshold that accepts the samples up to a row of the ranking: midway to the next score, -inf at the end."""
+    if row == len(r.score):
+        return -inf
+    value = float(r.score[row - 1] + r.score[row]) / 2
+    # Two neighboring doubles have none between them, and their mean may be the lower one.
+    return value if value > r.score[row] else float(r.score[row - 1])

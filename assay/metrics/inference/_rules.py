@@ -86,7 +86,13 @@ def _fewest(t: Tables) -> int:
 
 
 def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
+    """A number of things.
+
+    >>> _count(1, "error"), _count(3, "row of class 1")
+    ('1 error', '3 rows of class 1')
+    """
+    first, *rest = what.split(" of ")
+    return " of ".join([f"{n} {first}{'s' * (n != 1)}", *rest])
 
 
 def change(estimate: Estimate) -> Change:
@@ -174,11 +180,16 @@ def _mean_change(a: Floats | None, b: Floats | None, d: Design | None) -> Change
 # Ranking metrics
 
 
-def by_influence(metric: Callable[[Tables], float], influence: Callable[[Ranking], Influence]) -> IntervalRule:
-    """On the logit scale, with the variance that the influence function gives."""
+def by_influence(
+    metric: Callable[[Tables], float],
+    influence: Callable[[Ranking], Influence],
+    wrong: str = "error",
+    right: str = "right answer",
+) -> IntervalRule:
+    """On the logit scale, with the variance that the influence function gives; `wrong` and `right` name the rows."""
 
     def rule(t: Tables) -> Interval | Withheld:
-        doubt = too_few_in(t)
+        doubt = too_few_in(t, wrong, right)
         if doubt:
             return Withheld(doubt)
         moved, d = influence(t.ranking), design(t)
@@ -192,11 +203,16 @@ def by_influence(metric: Callable[[Tables], float], influence: Callable[[Ranking
     return rule
 
 
-def paired_by_influence(metric: Callable[[Tables], float], influence: Callable[[Ranking], Influence]) -> PairedRule:
+def paired_by_influence(
+    metric: Callable[[Tables], float],
+    influence: Callable[[Ranking], Influence],
+    wrong: str = "error",
+    right: str = "right answer",
+) -> PairedRule:
     """The difference, with the variance of the difference of the influences sample by sample."""
 
     def rule(a: Tables, b: Tables) -> Change | Withheld:
-        doubt = too_few_in(a) or too_few_in(b)
+        doubt = too_few_in(a, wrong, right) or too_few_in(b, wrong, right)
         if doubt:
             return Withheld(doubt)
         moved = influence(b.ranking).of(b.outcomes) - influence(a.ranking).of(a.outcomes)
@@ -304,3 +320,8 @@ def _calibration_part(t: Tables) -> CalibrationPart:
 def of_positive(rule: Callable[[Tables], T]) -> Callable[[Tables], T]:
     """The same rule for the probability of class 1."""
     return lambda t: rule(t.positive)
+
+
+def of_both_positives(rule: PairedRule) -> PairedRule:
+    """The same test of the probabilities of class 1."""
+    return lambda a, b: rule(a.positive, b.positive)

@@ -3,7 +3,7 @@
 from assay.epochs import FIGURES, NOTHING, Record
 from assay.nn.training._configuration import described_splits, versions
 from assay.nn.training._folder import discard_unreadable, load_run, load_weights
-from assay.nn.training._hardware import Hardware, use_threads
+from assay.nn.training._hardware import Hardware, threads_each, use_threads
 from assay.nn.training._history import History
 from assay.nn.training._loop import Trained, train
 from assay.nn.training._network import fitting, initialized, last_linear, predict, seed_of
@@ -39,6 +39,7 @@ __all__ = [
     "read_weights",
     "seed_of",
     "started_from",
+    "threads_each",
     "train",
     "use_threads",
     "versions",

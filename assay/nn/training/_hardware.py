@@ -43,6 +43,12 @@ def use_threads(n: int) -> None:
     torch.set_num_threads(n)
 
 
+def threads_each(workers: int) -> int:
+    """Threads of each of so many runs at once: OMP_NUM_THREADS, or else an equal share of the cores."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdecimal() and int(said) > 0 else max((os.cpu_count() or 1) // workers, 1)
+
+
 def launched(hardware: Hardware) -> Fabric:
     """Fabric, with this process connected to the other processes of the run."""
     from lightning.fabric import Fabric

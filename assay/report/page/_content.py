@@ -19,6 +19,7 @@ Content = dict[str, object]
 STEPS = 200  # of the slider, each half a per cent of the samples or more
 FEWER_STEPS = 40  # where a bound takes longer
 CONFIDENCE = 0.95  # of the bound on the risk at a step
+CROWDED = 0.6  # share of the rows in one bin from which on the others are hard to see
 CURVE = 150  # points of a curve that has no slider
 MOST_CLASSES = 20  # of a confusion matrix on a page
 
@@ -28,13 +29,23 @@ def curves(t: Tables) -> Content:
     return {
         "selective": _short(asdict(statistics.selective(t.ranking))),
         "densities": _short(asdict(statistics.densities(t.outcomes))),
+        "densitiesInOdds": _short(asdict(statistics.densities_in_odds(t.outcomes))) if t.is_probability else None,
         "reliability": _reliability(t.width) if t.is_probability else None,
+        "reliabilityByMass": _reliability(t.mass) if t.is_probability else None,
+        "axis": _best_axis(t.width),
     }
+
+
+def _best_axis(bins: Bins) -> str:
+    """The axis of confidence that shows most: where one bin of equal width has most of the rows, the log-odds."""
+    return "log-odds" if float(bins.weight.max()) > CROWDED else "equal width"
 
 
 def positive(t: Tables) -> Content:
     """Reliability of the probability of class 1, if there are two classes."""
-    return {"positive": _reliability(t.positive.width) if t.n_classes == 2 else None}
+    if t.n_classes != 2:
+        return {"positive": None, "positiveByMass": None}
+    return {"positive": _reliability(t.positive.width), "positiveByMass": _reliability(t.positive.mass)}
 
 
 def _reliability(bins: Bins) -> Content:
@@ -102,7 +113,7 @@ def _confusion(t: Tables, rows: Labels) -> Content | None:
     cell = step * k * k + p.labels * k + answers(p, t.outcomes)
     added = np.bincount(cell, minlength=len(rows) * k * k).reshape(len(rows), k * k)
     steps = [np.stack([np.flatnonzero(counts), counts[counts > 0]], 1).ravel().tolist() for counts in added]
-    return {"k": k, "steps": steps}
+    return {"k": k, "steps": steps, "classes": p.classes or [str(i) for i in range(k)]}
 
 
 def _thinned(curve: dict[str, Floats]) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,13 +28,17 @@ class Mistake:
 
     name: str
     confidence: float
-    answer: int | None
-    true: int | None
+    answer: int | str | None  # the name of the class, or its number
+    true: int | str | None
     group: str | None
+    shown: str = ""  # text of the sample, or a picture as a data URI
 
 
-def mistakes(t: Tables) -> list[Mistake]:
-    """The most confident wrong answers, the worst first; of equals the first in the file."""
+def mistakes(t: Tables, show: Callable[[int], str] | None = None) -> list[Mistake]:
+    """The most confident wrong answers, the worst first; of equals the first in the file.
+
+    `show` gives the text or the picture of a row.
+    """
     predictions, outcomes = t.source, t.outcomes
     worst = _worst(outcomes)
     given = predictions.values[worst].argmax(1) if isinstance(predictions, Predictions) else None
@@ -42,12 +47,18 @@ def mistakes(t: Tables) -> list[Mistake]:
         return Mistake(
             name=f"row {row}" if outcomes.ids is None else str(outcomes.ids[row]),
             confidence=float(outcomes.confidence[row]),
-            answer=None if given is None else int(given[place]),
-            true=int(predictions.labels[row]) if isinstance(predictions, Predictions) else None,
+            answer=None if given is None else _named(predictions, int(given[place])),
+            true=_named(predictions, int(predictions.labels[row])) if isinstance(predictions, Predictions) else None,
             group=None if outcomes.group is None else str(outcomes.group[row]),
+            shown="" if show is None else show(row),
         )
 
     return [mistake(place, row) for place, row in enumerate(worst.tolist())]
+
+
+def _named(source: object, number: int) -> int | str:
+    """A class by its name, if it has one."""
+    return source.classes[number] if isinstance(source, Predictions) and source.classes else number
 
 
 def _worst(outcomes: Outcomes) -> Labels:

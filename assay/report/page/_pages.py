@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from assay import __version__
 from assay._core.writing import replacing
-from assay.auditing import Audit
+from assay.auditing import Audit, audit
 from assay.boards import Board, Line
 from assay.comparing import Comparison
 from assay.metrics import Tables
@@ -23,7 +24,7 @@ from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
 from assay.side_by_side import Pair
-from assay.thresholds import evidence_of
+from assay.thresholds import Threshold, evidence_of
 
 if TYPE_CHECKING:
     from assay.study import Run, Study, StudyTable
@@ -42,18 +43,39 @@ HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 
 def audit_page(
-    predictions: dict[str, Predictions | Outcomes], audits: dict[str, Audit], file: Path, pairs: Sequence[Pair] = ()
+    predictions: dict[str, Predictions | Outcomes],
+    audits: dict[str, Audit],
+    file: Path,
+    pairs: Sequence[Pair] = (),
+    *,
+    commands: dict[str, str] | None = None,
+    show: dict[str, Callable[[int], str]] | None = None,
 ) -> None:
     """Write the audits of one or several models, both by the name of the model, as one page.
 
-    Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others.
+    Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others. `commands`
+    are those that choose a threshold for a model, `show` gives the text or picture of a row.
     """
     content: Content = {
-        "models": [_model(name, rows, audits[name]) for name, rows in predictions.items()],
-        "overview": asdict(_tables.models(audits)),
+        "models": [
+            _model(name, rows, audits[name], (commands or {}).get(name, ""), (show or {}).get(name))
+            for name, rows in predictions.items()
+        ],
+        "overview": _tables.as_data(_tables.models(audits)),
         "pairs": [f"{pair}." for pair in pairs],
     }
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
+
+
+def threshold_page(name: str, predictions: Predictions | Outcomes, chosen: Threshold, file: Path) -> None:
+    """Write a threshold and what it does to the rows that it was chosen on: the page of an audit, at the threshold."""
+    found = audit(predictions)
+    model = _model(name, predictions, found)
+    t = found.tables or Tables(predictions)
+    model |= {"verdict": [f"{str(chosen)[0].upper()}{str(chosen)[1:]}.", str(found)]}
+    model |= {"decisions": decisions(t, [chosen, *_tables.promised(t)])}
+    content: Content = {"models": [model], "overview": _tables.as_data(_tables.models({name: found}))}
+    _write(file, f"Threshold: {name}", "audit", content)
 
 
 def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Comparison, file: Path) -> None:
@@ -64,7 +86,10 @@ def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Com
         "n": comparison.n,
         "byIds": comparison.by_ids,
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
-        "differences": asdict(_tables.differences(comparison)),
+        "differences": _tables.as_data(_tables.differences(comparison)),
+        "coverages": _tables.as_data(_tables.coverages(list(zip(predictions, read, strict=True)))),
+        "flipped": _tables.as_data(_tables.flipped(*read)),
+        "flips": flips(*read),
     }
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
 
@@ -79,8 +104,8 @@ def board_page(board: Board, file: Path) -> None:
         "size": f"{models} models, {len(board.lines)} lines of one confidence each",
         "verdict": f"{board}.",
         "note": boards.NOTE,
-        "board": asdict(boards.table(board)),
-        "categories": asdict(detail) if detail else None,
+        "board": _tables.as_data(boards.table(board)),
+        "categories": _tables.as_data(detail) if detail else None,
         "points": [_point(line) for line in board.lines],
     }
     _write(file, "Confidence of many models", "board", content)
@@ -98,7 +123,7 @@ def write_claims(verdict: str, note: str, claims: _tables.PageTable, regimes: Se
     content: Content = {
         "verdict": verdict,
         "note": note,
-        "claims": asdict(claims),
+        "claims": _tables.as_data(claims),
         "regimes": regimes,
     }
     _write(file, "Claims put to the test", "claims", content)
@@ -114,24 +139,39 @@ def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Study
     _write(file, f"Study: {study.name}", "study", study_content(study, runs, root, tables, file))
 
 
-def _model(name: str, predictions: Predictions | Outcomes, audit: Audit) -> Content:
-    t = audit.tables or Tables(predictions)
+def _model(
+    name: str,
+    predictions: Predictions | Outcomes,
+    found: Audit,
+    command: str = "",
+    show: Callable[[int], str] | None = None,
+) -> Content:
+    t = found.tables or Tables(predictions)
     promises, counted = _tables.promised(t), evidence_of(t).ranking
     shown: Content = {
         "name": name,
-        "size": f"{audit.n:,} samples, {audit.n_wrong:,} errors",
-        "verdict": [str(audit), _tables.promise_in_words(promises[0], counted)],
-        "tiles": _tables.tiles(audit, promises[0]),
-        "metrics": asdict(_tables.metrics(audit)),
-        "promises": asdict(_tables.promises(promises, counted)),
-        "groups": asdict(_tables.groups(audit)) if audit.groups else None,
-        "mistakes": asdict(_tables.mistakes_table(mistakes(t))),
+        "size": f"{found.n:,} samples, {found.n_wrong:,} errors",
+        "verdict": [str(found), _tables.promise_in_words(promises[0], counted)],
+        "tiles": _tables.tiles(found, promises[0]),
+        "metrics": _tables.as_data(_tables.metrics(found)),
+        "promises": _tables.as_data(_tables.promises(promises, counted)),
+        "groups": _tables.as_data(_tables.groups(found)) if found.groups else None,
+        "groupPicture": _tables.picture(found),
+        "mistakes": _tables.as_data(_tables.mistakes_table(mistakes(t, show))),
+        "command": command or f"assay threshold {shlex.quote(name)}",
         "decisions": decisions(t, promises),
     }
     return shown | curves(t) | positive(t) | separation(t.ranking)
 
 
+def flips(a: Tables, b: Tables) -> Content:
+    """How many samples only one of two models answers rightly."""
+    x, y = a.outcomes.correct, b.outcomes.correct
+    return {"better": int((~x & y).sum()), "worse": int((x & ~y).sum())}
+
+
 def _write(file: Path, title: str, kind: str, content: Content) -> None:
+    content = {"glossary": _tables.glossary(), **content}
     data = json.dumps(jsonable(content), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     page = Template(_text("page.html")).substitute(
         title=escape(title),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+import numpy as np
 
 from assay.auditing import Audit, Measurement
 from assay.comparing import Comparison
@@ -16,7 +18,10 @@ from assay.thresholds import Threshold, choose_threshold, spelled
 
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)  # of the promises; the first is also said in words
 ROWS_FIRST = 10  # rows of a long table that are shown at once
-ON_TILES = ("accuracy", "ece", "ece_positive", "auroc")
+ON_TILES = ("accuracy", "ece", "ece_positive", "auroc", "roc_auc")
+RARE = ("picture", "term")  # parts of a cell
+PICTURED = 40  # groups in a picture
+FLIPPED = 100  # samples in a table of those that two models answer differently
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Field:
     value: float | str | None = None  # to sort by; fields without a value come last
     under: str = ""  # a second, smaller line
     tone: str = ""  # good, bad or nothing
+    picture: str = ""  # a data URI
+    term: str = ""  # the metric that it names, which the glossary explains
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,11 @@ class PageTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Field, ...], ...]
     first: int  # rows shown before the reader asks for all
+
+
+def as_data(table: PageTable) -> dict[str, object]:
+    """The table for the page, without what is rare in a cell and empty in this one."""
+    return asdict(table, dict_factory=lambda pairs: {name: x for name, x in pairs if x or name not in RARE})
 
 
 def metrics(audit: Audit) -> PageTable:
@@ -59,14 +71,15 @@ def models(audits: dict[str, Audit]) -> PageTable:
 
 def groups(audit: Audit) -> PageTable:
     """One row a group, with the metrics that are significantly worse than in the rest."""
-    table = _abreast("group", audit.groups, BRIEF)
-    worse = {name: [f for f in audit.findings if f.group == name] for name in audit.groups}
+    ordered = {name: audit.groups[name] for name in audit.worst_first or audit.groups}
+    table = _abreast("group", ordered, BRIEF)
+    worse = {name: [f for f in audit.findings if f.group == name] for name in ordered}
 
     def finding(name: str) -> Field:
         text = ", ".join(f"{f.metric} (p = {f.p_value:.2g})" for f in worse[name])
         return Field(text, len(worse[name]) or None, tone="bad" if text else "")
 
-    rows = tuple((*row, finding(name)) for row, name in zip(table.rows, audit.groups, strict=True))
+    rows = tuple((*row, finding(name)) for row, name in zip(table.rows, ordered, strict=True))
     return PageTable((*table.columns, "worse than the rest"), rows, 2 * ROWS_FIRST)
 
 
@@ -103,7 +116,7 @@ def promise_in_words(t: Threshold, r: Ranking) -> str:
 def tiles(audit: Audit, promise: Threshold) -> list[dict[str, str]]:
     """The few most important numbers."""
     keys = [key for key in ON_TILES if key in audit.measurements]
-    measured = [{"title": quantity(key).title, **_measured(key, audit[key])} for key in keys]
+    measured = [{"title": quantity(key).title, "term": key, **_measured(key, audit[key])} for key in keys]
     limit = f"inputs at ≤ {100 * promise.guaranteed_risk:.3g}% errors"
     text, under = ("none", "nothing can be promised") if not promise.accepted else (share(promise.coverage), "promised")
     return [*measured, {"title": limit, "text": text, "under": f"{under} at 95 % confidence"}]
@@ -120,12 +133,17 @@ def mistakes_table(listed: Iterable[Mistake]) -> PageTable:
             Field(m.name, m.name),
             Field(spelled(m.confidence), m.confidence),
             *map(label, (m.answer, m.true, m.group)),
+            _shown(m.shown),
         )
         for m in listed
     )
-    columns = ("sample", "confidence", "answer", "true", "group")
-    known = [i for i in range(len(columns)) if any(row[i].text for row in rows)]
+    columns = ("sample", "confidence", "answer", "true", "group", "input")
+    known = [i for i in range(len(columns)) if any(row[i].text or row[i].picture for row in rows)]
     return PageTable(tuple(columns[i] for i in known), tuple(tuple(row[i] for i in known) for row in rows), ROWS_FIRST)
+
+
+def _shown(what: str) -> Field:
+    return Field("", picture=what) if what.startswith("data:image/") else Field(what, what or None)
 
 
 def differences(comparison: Comparison) -> PageTable:
@@ -172,7 +190,7 @@ def _measured(key: str, m: Measurement) -> dict[str, str]:
 
 
 def _metric(key: str) -> Field:
-    return Field(with_arrow(key), key)
+    return Field(with_arrow(key), key, term=key)
 
 
 def _about(key: str) -> tuple[Field, Field]:
@@ -184,3 +202,56 @@ def _tone(key: str, interval: Interval | None) -> str:
     if interval is None or 0.0 in interval or COMPARED[key].better == "-":
         return ""
     return "good" if (interval.low > 0) == (COMPARED[key].better == "higher") else "bad"
+
+
+def glossary() -> dict[str, str]:
+    """What each metric is, in a sentence, by its key."""
+    way = {"higher": " Higher is better.", "lower": " Lower is better.", "-": ""}
+    return {key: f"{m.title}: {m.line}.{way[m.better]}" for key, m in COMPARED.items()}
+
+
+def picture(audit: Audit) -> list[dict[str, object]]:
+    """Both axes of each group with intervals, the worst first."""
+    found = []
+    worse = {finding.group for finding in audit.findings}
+    for name in audit.worst_first or audit.groups:
+        group = audit.groups[name]
+        if "ece" in group.measurements and "auroc" in group.measurements:
+            axes = {key: _ends(group[key]) for key in ("ece", "auroc")}
+            found.append({"name": name, "n": group.n, "worse": name in worse} | axes)
+    return found[:PICTURED]
+
+
+def _ends(m: Measurement) -> list[float]:
+    """Value and interval; without one, the value three times."""
+    return [m.value, m.interval.low, m.interval.high] if m.interval else [m.value] * 3
+
+
+def coverages(tables: Sequence[tuple[str, Tables]]) -> PageTable:
+    """The share of inputs that each model accepts at the same promised risk."""
+
+    def row(risk: float) -> tuple[Field, ...]:
+        found = [choose_threshold(each, risk=risk) for _, each in tables]
+        cells = [Field(share(t.coverage), t.coverage) if t.accepted else Field("nothing", 0.0) for t in found]
+        return Field(f"{100 * risk:.3g}%", risk), *cells
+
+    return PageTable(("errors at most", *(name for name, _ in tables)), tuple(map(row, RISKS)), len(RISKS))
+
+
+def flipped(a: Tables, b: Tables) -> PageTable:
+    """Samples that only one of two models answers rightly, the most confident errors first."""
+    x, y = a.outcomes, b.outcomes
+    rows = np.flatnonzero(x.correct != y.correct)
+    error = np.where(x.correct, y.confidence, x.confidence)[rows]
+    rows = rows[np.argsort(-error, kind="stable")[:FLIPPED]]
+
+    def row(i: int) -> tuple[Field, ...]:
+        name = f"row {i}" if x.ids is None else str(x.ids[i])
+        now = (
+            Field("wrong in B", "wrong in B", tone="bad") if x.correct[i] else Field("right in B", "right", tone="good")
+        )
+        return Field(name, name), now, *(Field(spelled(o.confidence[i]), float(o.confidence[i])) for o in (x, y))
+
+    return PageTable(
+        ("sample", "changed to", "confidence A", "confidence B"), tuple(map(row, rows.tolist())), ROWS_FIRST
+    )

@@ -2,6 +2,7 @@
 
 let model = DATA.models[0];
 let step = model.decisions.start;
+let axis = model.axis;
 const slider = find("#threshold");
 
 function showModel() {
@@ -14,7 +15,8 @@ function showModel() {
   showTable(find("#mistakes .table"), model.mistakes);
   find("#groups").hidden = model.groups === null;
   if (model.groups) showTable(find("#groups .table"), model.groups);
-  find("#trust .needs-probability").hidden = model.reliability === null;
+  find("#groups figure").hidden = model.groupPicture.length < 2;
+  document.querySelectorAll("#trust .needs-probability").forEach((part) => { part.hidden = model.reliability === null; });
   find("#trust .of-two").hidden = model.positive === null;
   find("#mistakes").hidden = model.mistakes.rows.length === 0;
   slider.max = model.decisions.kept.length - 1;
@@ -28,14 +30,31 @@ function drawModel() {
     riskLines(find("#overview .risk"), DATA.models, model);
   }
   const title = `Reliability diagram of ${model.name}`;
-  if (model.reliability) reliabilityChart(find("#trust .reliability"), title, model.reliability, "confidence", "accuracy");
-  if (model.positive) {
-    reliabilityChart(find("#trust .positive"), `${title}, class 1`, model.positive, "probability of class 1", "share of class 1");
+  if (model.reliability) {
+    drawReliability(find("#trust .reliability"), title, [model.reliability, model.reliabilityByMass], "confidence", "accuracy");
   }
-  densitiesChart(find("#trust .densities"), model);
+  if (model.positive) {
+    const names = ["probability of class 1", "share of class 1"];
+    drawReliability(find("#trust .positive"), `${title}, class 1`, [model.positive, model.positiveByMass], ...names);
+  }
+  densitiesChart(find("#trust .densities"), model, axis === "log-odds" && model.reliability !== null);
   rocChart(find("#trust .roc"), model);
   precisionChart(find("#trust .precision"), model);
+  if (model.groups && model.groupPicture.length > 1) groupsChart(find("#groups .groups"), model.groupPicture);
   showStep();
+}
+
+function drawReliability(place, title, [width, mass], said, came) {
+  if (axis === "equal width") reliabilityChart(place, title, width, said, came);
+  else reliabilityPoints(place, title, mass, said, came, axis === "log-odds");
+}
+
+function offerAxes() {
+  ["equal width", "equal mass", "log-odds"].forEach((name) => {
+    const input = element("input", { type: "radio", name: "axis", checked: name === axis });
+    input.addEventListener("change", () => { axis = name; drawModel(); });
+    find("#axis").append(element("label", {}, input, element("span", { textContent: name })));
+  });
 }
 
 // The accepted answers at the slider's step.
@@ -51,13 +70,14 @@ function showStep() {
   };
   find("#accepted").replaceChildren(...Object.entries(figures).map(([name, text]) => element("div", {},
     element("dt", { textContent: name }), element("dd", { textContent: text }))));
+  find(".command code").textContent = `${model.command} --coverage ${(kept[step] / n).toPrecision(4)} --json threshold.json`;
   riskChart(find("#decide .risk"), model, step);
   find("#confusion").hidden = confusion === null;
   if (confusion) showConfusion(confusion);
 }
 
 // Each step has the cells it adds; the table is the sum of all steps up to the slider.
-function showConfusion({ k, steps }) {
+function showConfusion({ k, steps, classes: names }) {
   const cells = new Array(k * k).fill(0);
   for (const added of steps.slice(0, step + 1)) {
     for (let i = 0; i < added.length; i += 2) cells[added[i]] += added[i + 1];
@@ -69,14 +89,14 @@ function showConfusion({ k, steps }) {
   });
   const classes = [...Array(k).keys()];
   const head = (name, scope) => element("th", { scope, textContent: name });
-  const body = classes.map((truth) => element("tr", {}, head(truth, "row"), ...classes.map((answer) => {
+  const body = classes.map((truth) => element("tr", {}, head(names[truth], "row"), ...classes.map((answer) => {
     const value = cells[truth * k + answer], kind = truth === answer ? "right" : "wrong";
-    const cell = element("td", { textContent: value || "·", title: `true ${truth}, answer ${answer}: ${value}` });
+    const cell = element("td", { textContent: value || "·", title: `true ${names[truth]}, answer ${names[answer]}: ${value}` });
     cell.style.background = color(kind === "right" ? "blue" : "vermillion", 0.6 * Math.sqrt(value / most[kind]));
     return cell;
   })));
   const table = find("#confusion table");
-  const heads = element("tr", {}, element("td"), ...classes.map((answer) => head(answer, "col")));
+  const heads = element("tr", {}, element("td"), ...classes.map((answer) => head(names[answer], "col")));
   table.replaceChildren(table.caption, element("thead", {}, heads), element("tbody", {}, ...body));
 }
 
@@ -93,6 +113,8 @@ function offerModels() {
 }
 
 slider.addEventListener("input", () => { step = Number(slider.value); showStep(); });
+find(".command button").addEventListener("click", () => copied(find(".command code").textContent, find(".command button")));
 if (DATA.models.length > 1) offerModels();
+offerAxes();
 showModel();
 keepDrawn(drawModel);

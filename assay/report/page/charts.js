@@ -36,7 +36,7 @@ function quoted(name) {
 }
 
 function draw(place, label, traces, { xaxis, yaxis, ...layout }) {
-  const axis = { gridcolor: color("line"), zerolinecolor: color("line"), linecolor: color("line"), fixedrange: true };
+  const axis = { automargin: true, gridcolor: color("line"), zerolinecolor: color("line"), linecolor: color("line"), fixedrange: true };
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", label);
   return Plotly.react(place, traces, {
@@ -64,44 +64,80 @@ function diagonal() {
   return { ...line([0, 1], [0, 1], "quiet", { dash: "dash", width: 1 }), hoverinfo: "skip", showlegend: false };
 }
 
-// Bars of accuracy, ticks of confidence, the band of a calibrated model, and a histogram below.
+// Accuracy of each bin, how far the confidence is above or below it, and the range of a calibrated model.
 function reliabilityChart(place, title, bins, said, came) {
   const width = bins.upper[0] - bins.lower[0];
-  const heaviest = Math.max(...bins.weight);
-  const some = bins.count.map((_, i) => i).filter((i) => bins.count[i] > 0);
+  const some = filled(bins);
   const bars = (rows, column, more) => ({
     type: "bar", x: rows.map((i) => (bins.lower[i] + bins.upper[i]) / 2), y: rows.map(column), width: 0.9 * width,
     hoverinfo: "skip", ...more,
   });
   const accuracy = (name, few, shape) => {
     const rows = some.filter((i) => bins.few[i] === few);
-    const tint = rows.map((i) => color("blue", 0.25 + 0.75 * Math.sqrt(bins.weight[i] / heaviest)));
     return bars(rows, (i) => bins.accuracy[i], {
-      name, showlegend: rows.length > 0, marker: { color: tint, pattern: { shape, bgcolor: tint, fgcolor: color("quiet") } },
+      name, showlegend: rows.length > 0,
+      marker: { color: color("blue", few ? 0.25 : 0.55), pattern: { shape, bgcolor: color("blue", 0.15), fgcolor: color("quiet") } },
       customdata: rows.map((i) => binInWords(bins, i, said, came)), hovertemplate: "%{customdata}<extra></extra>",
     });
   };
-  const gap = bars(some, (i) => bins.confidence[i] - bins.accuracy[i], {
-    name: "gap", base: some.map((i) => bins.accuracy[i]), marker: { color: color("vermillion", 0.18) },
-  });
-  const band = bars(some, (i) => bins.high[i] - bins.low[i], {
-    name: "if calibrated", base: some.map((i) => bins.low[i]), width: 0.3 * width, marker: { color: color("band", 0.55) },
-  });
-  const ticks = {
-    x: gap.x, y: some.map((i) => bins.confidence[i]), mode: "markers", name: said, hoverinfo: "skip",
-    marker: { symbol: "line-ew", size: 0.55 * width * place.clientWidth, line: { width: 2, color: color("ink") } },
+  const gap = (name, tone, over) => {
+    const rows = some.filter((i) => (bins.confidence[i] > bins.accuracy[i]) === over);
+    const base = rows.map((i) => bins.accuracy[i]);
+    return bars(rows, (i) => bins.confidence[i] - bins.accuracy[i], { name, base, marker: { color: color(tone, 0.45) } });
   };
+  const band = bars(some, (i) => bins.high[i] - bins.low[i], {
+    name: "if calibrated", base: some.map((i) => bins.low[i]), width: 0.2 * width, marker: { color: color("band", 0.8) },
+  });
   const mass = bars(some, (i) => bins.weight[i], {
     yaxis: "y2", showlegend: false, marker: { color: color("quiet") }, customdata: some.map((i) => count(bins.count[i])),
     hovertemplate: "%{customdata} samples, %{y:.1%}<extra></extra>",
   });
-  const shown = [diagonal(), accuracy(came, false, ""), accuracy("under 20 samples", true, "/"), gap, band, ticks, mass];
+  const gaps = [gap("over-confident by", "vermillion", true), gap("under-confident by", "green", false)];
+  const shown = [diagonal(), accuracy(came, false, ""), accuracy("under 20 samples", true, "/"), ...gaps, band, mass];
   return draw(place, title, shown, {
     barmode: "overlay",
     xaxis: { ...share(said, [0, 1]), anchor: "y2" },
     yaxis: { ...share(came, [0, 1.02]), domain: [0.2, 1] },
     yaxis2: { domain: [0, 0.14], autorange: "reversed", visible: false, fixedrange: true },
   });
+}
+
+// Bins of equal count as points; in log-odds those near 0 and 1 lie apart.
+function reliabilityPoints(place, title, bins, said, came, odds) {
+  const some = filled(bins);
+  const at = odds ? logOdds : (p) => p;
+  const x = some.map((i) => at(bins.confidence[i])), middle = some.map((i) => at(bins.confidence[i]));
+  const range = {
+    x, y: middle, mode: "markers", name: "if calibrated", hoverinfo: "skip", marker: { size: 1, color: color("band") },
+    error_y: {
+      type: "data", symmetric: false, width: 0, thickness: 7, color: color("band", 0.7),
+      array: some.map((i, j) => at(bins.high[i]) - middle[j]), arrayminus: some.map((i, j) => middle[j] - at(bins.low[i])),
+    },
+  };
+  const points = (name, tone, over) => {
+    const rows = some.filter((i) => (bins.confidence[i] > bins.accuracy[i]) === over);
+    return {
+      x: rows.map((i) => at(bins.confidence[i])), y: rows.map((i) => at(bins.accuracy[i])), mode: "markers", name,
+      showlegend: true, marker: { color: color(tone), size: 9, symbol: over ? "circle" : "diamond" },
+      customdata: rows.map((i) => binInWords(bins, i, said, came)), hovertemplate: "%{customdata}<extra></extra>",
+    };
+  };
+  const ends = odds ? [Math.min(...x, -1) - 0.5, Math.max(...x, 1) + 0.5] : [0, 1];
+  const level = { ...diagonal(), x: ends, y: ends };
+  const axis = (text) => (odds ? { ...titled(text), ...oddsTicks(ends), range: ends } : share(text, [0, 1.02]));
+  const shown = [level, range, points("over-confident", "vermillion", true), points("under-confident", "green", false)];
+  return draw(place, title, shown, { xaxis: axis(said), yaxis: axis(came) });
+}
+
+const filled = (bins) => bins.count.map((_, i) => i).filter((i) => bins.count[i] > 0);
+const FARTHEST = 12; // log-odds, as in statistics.py
+const logOdds = (p) => Math.max(-FARTHEST, Math.min(FARTHEST, Math.log(p / (1 - p))));
+const SHARES = [1e-5, 1e-4, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+
+function oddsTicks([low, high]) {
+  const near = high - low < 3 ? SHARES : SHARES.filter((p) => p !== 0.3 && p !== 0.7);
+  const inside = near.filter((p) => logOdds(p) >= low && logOdds(p) <= high);
+  return { tickvals: inside.map(logOdds), ticktext: inside.map((p) => `${parseFloat((100 * p).toPrecision(7))}%`) };
 }
 
 function binInWords(bins, i, said, came) {
@@ -116,8 +152,8 @@ function binInWords(bins, i, said, came) {
 }
 
 // Right answers upward, wrong ones downward.
-function densitiesChart(place, model) {
-  const { edges, right, wrong } = model.densities;
+function densitiesChart(place, model, odds) {
+  const { edges, right, wrong } = odds ? model.densitiesInOdds : model.densities;
   const bars = (name, shares, sign, tone, shape) => ({
     type: "bar", x: shares.map((_, i) => (edges[i] + edges[i + 1]) / 2), y: shares.map((value) => sign * value),
     width: edges[1] - edges[0], name: `${name}, ${percent(shares.reduce((a, b) => a + b, 0))}`,
@@ -129,7 +165,8 @@ function densitiesChart(place, model) {
   const ticktext = tickvals.map((value) => percent(Math.abs(value), digits));
   return draw(place, `Confidence of right and wrong answers of ${model.name}`, shown, {
     barmode: "relative",
-    xaxis: model.reliability ? share("confidence", [0, 1]) : titled("score"),
+    xaxis: odds ? { ...titled("confidence"), ...oddsTicks([edges[0], edges.at(-1)]) }
+      : model.reliability ? share("confidence", [0, 1]) : titled("score"),
     yaxis: { ...titled("share of all samples"), tickvals, ticktext },
   });
 }
@@ -235,4 +272,28 @@ function riskAxes(models) {
     xaxis: share("coverage: share of inputs accepted", [0, 1]),
     yaxis: share("risk: errors among them", [0, 1.15 * Math.max(...risks) || 1]),
   };
+}
+
+// Groups on both axes, with intervals: to the left calibrated, above well ranked.
+function groupsChart(place, groups) {
+  const bars = (rows, key) => ({
+    type: "data", symmetric: false, thickness: 1, width: 0,
+    array: rows.map((group) => group[key][2] - group[key][0]), arrayminus: rows.map((group) => group[key][0] - group[key][1]),
+  });
+  const points = (name, tone, symbol, rows) => ({
+    x: rows.map(({ ece }) => ece[0]), y: rows.map(({ auroc }) => auroc[0]), mode: rows.length <= NAMED ? "markers+text" : "markers",
+    name, text: rows.map((group) => quoted(group.name)), textposition: "top center", cliponaxis: false,
+    marker: { color: color(tone), symbol, size: 10 },
+    error_x: { ...bars(rows, "ece"), color: color(tone, 0.4) }, error_y: { ...bars(rows, "auroc"), color: color(tone, 0.4) },
+    customdata: rows.map(({ n }) => count(n)),
+    hovertemplate: "%{text}, %{customdata} samples<br>ECE %{x:.1%}<br>error AUROC %{y:.1%}<extra></extra>",
+  });
+  const known = groups.filter(({ auroc }) => auroc[0] !== null);
+  return draw(place, "Groups on both axes", [
+    points("worse than the rest", "vermillion", "diamond", known.filter(({ worse }) => worse)),
+    points("not shown to be worse", "blue", "circle", known.filter(({ worse }) => !worse)),
+  ], {
+    xaxis: { ...share("ECE"), rangemode: "tozero" }, yaxis: share("error AUROC"),
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, margin: { l: 55, r: 24, t: 40, b: 45 },
+  });
 }

@@ -25,7 +25,22 @@ function showTable(place, table, filtered = () => {}) {
       more.addEventListener("click", () => { state.all = true; more.remove(); fill(); });
       bar.append(more);
     }
+    bar.append(chooser());
+    const save = element("button", { type: "button", className: "save", textContent: "csv", title: "Save this table as CSV" });
+    save.addEventListener("click", () => {
+      const rows = [table.columns, ...left().map((row) => row.map(({ text, value }) => value ?? text))];
+      saved(`data:text/csv;charset=utf-8,${encodeURIComponent(asCsv(rows))}`, "table.csv");
+    });
+    bar.append(save);
     return bar;
+  }
+
+  // On a phone rows are cards without a head, so what to sort by is chosen from a list.
+  function chooser() {
+    const choice = element("select", { className: "phone", ariaLabel: "Sort by" }, element("option", { textContent: "Sort by" }),
+      ...table.columns.map((name) => element("option", { textContent: name })));
+    choice.addEventListener("change", () => { if (choice.selectedIndex) sortBy(choice.selectedIndex - 1); });
+    return choice;
   }
 
   function sortBy(column) {
@@ -44,7 +59,7 @@ function showTable(place, table, filtered = () => {}) {
     let rows = left();
     if (state.column !== null) rows.sort((a, b) => order(a[state.column].value, b[state.column].value, state.falling));
     if (!state.all && !state.filter) rows = rows.slice(0, table.first);
-    body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map(tableCell))));
+    body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map((cell, column) => tableCell(cell, table.columns[column])))));
   }
 }
 
@@ -63,9 +78,12 @@ function sortingHead(name, numeric, sort) {
   return head;
 }
 
-function tableCell(cell) {
+function tableCell(cell, head) {
   const kind = typeof cell.value === "number" ? "number" : "";
-  const made = element("td", { className: `${kind} ${cell.tone ?? ""}`.trim() }, ...breakable(cell.text));
+  const text = cell.term ? [explained(cell.text, cell.term, "")] : breakable(cell.text);
+  const made = element("td", { className: `${kind} ${cell.tone ?? ""}`.trim() }, ...text);
+  made.dataset.head = head;
+  if (cell.picture) made.append(element("img", { src: cell.picture, alt: "", loading: "lazy" }));
   if (cell.under) made.append(element("span", { className: "under", textContent: cell.under }));
   const { before, names = [], after } = cell.links ?? {};
   names.forEach((name) => made.append(element("a", { href: before + name + after, textContent: name }), " "));

@@ -1,0 +1,206 @@
+"""Two classes: which probability to answer class 1 from, with a promise about precision, recall or cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, log, nan
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assay import metrics
+from assay._core.arrays import InputError
+from assay._core.showing import html_table
+from assay.metrics import Ranking
+from assay.predictions import Predictions
+from assay.thresholds._evidence import Counts, risk_bound
+from assay.thresholds._records import level, spelled
+from assay.thresholds._search import fewest, looks_from, midway, safest, widest
+
+STEP = 1.05  # of the looks for the least cost, each of which takes its share of the doubt
+TRIES = 20  # looks for the best precision that can be promised
+
+
+@dataclass(frozen=True)
+class PositiveThreshold:
+    """Answer class 1 where its probability is at least `value`.
+
+    Of `n` held-out rows, `positives` of which are of class 1, it answers class 1 for `flagged`, `hits` of them rightly.
+    """
+
+    value: float  # midway between two scores; -inf answers class 1 always, inf never
+    goal: str  # precision, recall or cost
+    promised: float  # the precision or recall is at least this, or the mean cost at most ...
+    confidence: float  # ... with this probability over held-out sets
+    n: int
+    positives: int
+    flagged: int
+    hits: int
+    reason: str = ""  # why the promise cannot be given
+    instead: PositiveThreshold | None = None  # the best that can be promised then
+    cost: float = nan  # mean cost of a held-out row, where costs are the goal
+    map_digest: str | None = None  # `maps.digest` of the maps before it
+
+    @property
+    def precision(self) -> float:
+        """Share of class 1 among the rows answered so; nan if there are none."""
+        return self.hits / self.flagged if self.flagged else nan
+
+    @property
+    def recall(self) -> float:
+        """Share of the rows of class 1 that are answered so; nan if there are none."""
+        return self.hits / self.positives if self.positives else nan
+
+    @property
+    def written(self) -> str:
+        """The threshold to read, rounded to the side on which its promise still holds."""
+        return spelled(self.value, up=self.goal == "precision", down=self.goal == "recall")
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        if self.goal == "cost":
+            return f"mean cost at most {self.promised:.4g} at {level(self.confidence)} confidence"
+        return f"{self.goal} at least {self.promised:.2%} at {level(self.confidence)} confidence"
+
+    def _repr_html_(self) -> str:
+        figures = {"answer class 1 from": self.value, "promise": self.promise}
+        figures |= {"precision": self.precision, "recall": self.recall}
+        return html_table(str(self), list(figures), [list(figures.values())])
+
+    def __str__(self) -> str:
+        if self.reason:
+            rest = f"; instead: {self.instead}" if self.instead else ""
+            return f"no promise: {self.reason}{rest}"
+        seen = f"precision {_share(self.precision)} and recall {_share(self.recall)} seen"
+        return f"answer class 1 from {self.written}: {self.promise}, {seen}"
+
+
+def choose_positive_threshold(
+    held_out: Predictions,
+    *,
+    precision: float | None = None,
+    recall: float | None = None,
+    costs: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> PositiveThreshold:
+    """From which probability of class 1 to answer class 1, so that a promise holds with probability `confidence`.
+
+    One of three goals. `precision`: at least this share of the rows answered 1 are of class 1, and as many rows as
+    possible are. `recall`: at least this share of the rows of class 1 are answered 1, and as few others as possible.
+    `costs`: the least mean cost, by [[cost of a true 0, of a false 1], [of a false 0, of a true 1]]; the promise is a
+    bound on it. All are exact: binomial bounds that pay for looking at several thresholds, and for recall the order
+    statistics of the rows of class 1. They hold for rows drawn like the held-out ones, with as many of class 1.
+
+    >>> import numpy as np
+    >>> p = np.linspace(0, 1, 2000)
+    >>> rows = Predictions.from_binary_probabilities(p, p > 0.9)
+    >>> t = choose_positive_threshold(rows, precision=0.9)
+    >>> print(t)
+    answer class 1 from 0.895: precision at least 90.00% at 95% confidence, precision 94.34% and recall 100.00% seen
+    """
+    if not isinstance(held_out, Predictions) or held_out.n_classes != 2:
+        raise InputError("precision, recall and costs of class 1 need predictions of two classes")
+    if held_out.weights is not None or held_out.cluster is not None:
+        raise InputError("a promise about class 1 knows no weights or clusters yet; leave these columns out")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, got {confidence}")
+    if sum(goal is not None for goal in (precision, recall, costs)) != 1:
+        raise InputError("give one of precision, recall and costs")
+    search = _Search(metrics.ranking(metrics.positive_class(held_out)), 1 - confidence, held_out.map_digest)
+    if precision is not None:
+        return search.by_precision(_inside("precision", precision))
+    return search.by_recall(_inside("recall", recall)) if recall is not None else search.by_cost(_matrix(costs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Rows ranked by the probability of class 1, so that a right answer of the ranking is a row of class 1."""
+
+    r: Ranking
+    doubt: float
+    map_digest: str | None
+
+    def by_precision(self, precision: float) -> PositiveThreshold:
+        """A precision is a risk among the rows answered 1: the same chain of tests."""
+        risk = 1 - precision
+        least = fewest(risk, self.doubt)
+        row = widest(Counts(self.r), risk, self.doubt) if self.r.n >= least else None
+        if row is not None:
+            return self.at(row, "precision", precision)
+        sizes = np.geomspace(min(5, self.r.n), self.r.n, TRIES)
+        found = safest(Counts(self.r), risk, self.doubt, sizes)
+        first = min(int(np.searchsorted(self.r.kept, least)), len(self.r.kept) - 1)
+        seen = f"{int(self.r.right[first])} of the {int(self.r.kept[first])} highest rows are of class 1"
+        instead = None if found is None else self.at(found[0], "precision", 1 - found[1])
+        return self.none("precision", precision, f"{seen}; a precision of {precision:.3g} cannot be promised", instead)
+
+    def by_recall(self, recall: float) -> PositiveThreshold:
+        """The highest score of class 1 with few enough rows of class 1 below it.
+
+        With m rows of class 1, the share of class 1 below the (i + 1)-th lowest exceeds 1 - recall with the chance
+        that at most i of m draws fall into a share of that size.
+        """
+        from scipy.special import bdtr
+
+        m = int(self.r.right[-1])
+        missed = np.arange(m + 1)
+        allowed = np.flatnonzero(bdtr(missed, m, 1 - recall) <= self.doubt) if m else missed[:0]
+        if len(allowed):
+            return self.at(self._reaching(m - int(allowed[-1])), "recall", recall)
+        takes = ceil(log(self.doubt) / log(recall))
+        reason = f"a recall of {recall:.3g} takes {takes} rows of class 1 and there are {m}"
+        most = self.doubt ** (1 / m) if m else 0.0
+        instead = self.at(self._reaching(m), "recall", most) if m else None
+        return self.none("recall", recall, reason, instead)
+
+    def _reaching(self, hits: int) -> int:
+        """The first row of the ranking with so many rows of class 1."""
+        return int(np.searchsorted(self.r.right, hits))
+
+    def by_cost(self, costs: NDArray[np.float64]) -> PositiveThreshold:
+        """The mean cost exceeds the least one by the shares of the other cells, each with its bound."""
+        looks = np.append(0, looks_from(self.r, 1, STEP))
+        counts = self._cells(looks)
+        mean = np.tensordot(costs.reshape(-1), counts, 1) / self.r.n
+        best = int(mean.argmin())
+        above = (costs - costs.min()).reshape(-1)
+        doubt = self.doubt / len(looks) / np.count_nonzero(above)
+        bound = float(costs.min() + above @ risk_bound(counts[:, best], self.r.n, 1 - doubt))
+        return self.at(int(looks[best]), "cost", min(bound, float(costs.max())), cost=float(mean[best]))
+
+    def _cells(self, looks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """True 0, false 1, false 0 and true 1 at each look."""
+        false_one, true_one = self.r.wrong[looks], self.r.right[looks]
+        return np.stack([self.r.wrong[-1] - false_one, false_one, self.r.right[-1] - true_one, true_one])
+
+    def at(self, row: int, goal: str, promised: float, cost: float = nan) -> PositiveThreshold:
+        flagged, hits = int(self.r.kept[row]), int(self.r.right[row])
+        counts = (self.r.n, int(self.r.right[-1]), flagged, hits)
+        value = midway(self.r, row) if row else inf
+        return PositiveThreshold(value, goal, promised, 1 - self.doubt, *counts, cost=cost, map_digest=self.map_digest)
+
+    def none(self, goal: str, promised: float, reason: str, instead: PositiveThreshold | None) -> PositiveThreshold:
+        counts = (self.r.n, int(self.r.right[-1]), 0, 0)
+        return PositiveThreshold(
+            inf, goal, promised, 1 - self.doubt, *counts, reason, instead, map_digest=self.map_digest
+        )
+
+
+def _inside(name: str, share: float) -> float:
+    if not 0 < share < 1:
+        raise InputError(f"{name} must lie between 0 and 1, got {share}")
+    return share
+
+
+def _matrix(costs: ArrayLike | None) -> NDArray[np.float64]:
+    matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (2, 2) or not np.isfinite(matrix).all():
+        raise InputError("costs must be [[of a true 0, of a false 1], [of a false 0, of a true 1]]")
+    if matrix[0, 1] <= matrix[0, 0] or matrix[1, 0] <= matrix[1, 1]:
+        raise InputError("a wrong answer must cost more than the right one of the same class")
+    return matrix
+
+
+def _share(value: float) -> str:
+    return "undefined" if np.isnan(value) else f"{value:.2%}"
