@@ -354,6 +354,16 @@ def test_rows_without_a_confidence_follow_the_rule_and_are_counted(tmp_path, rul
     assert (read.group is not None and (read.group == "unanswered").sum() == 2) == (rule == "group")
 
 
+@pytest.mark.filterwarnings("ignore:.*separated by ';'")
+def test_per_cents_with_decimal_commas_follow_the_rule_too(tmp_path):
+    (tmp_path / "x.csv").write_text("stated;correct\n90,5%;1\n;0\n60%;1\n")
+    columns = Columns(confidence="stated", percent=True, decimal=",", unanswered="wrong")
+    with pytest.warns(UserWarning, match="1 of 3 rows have no usable confidence"):
+        read = files.read(tmp_path / "x.csv", columns)
+    assert isinstance(read, Outcomes)
+    assert read.confidence.tolist() == pytest.approx([0.905, 0, 0.6])
+
+
 def test_a_text_column_of_a_csv_is_parsed_on_request(tmp_path):
     (tmp_path / "x.csv").write_text('answer,right\n"A, 90% sure",1\n"B, no idea",0\n"C, 60% sure",1\n')
     columns = Columns(confidence_from="answer", correct="right", unanswered="wrong")

@@ -184,6 +184,14 @@ def test_the_comparison_says_how_rows_were_paired(folder, tmp_path):
     assert not data(tmp_path / "bare.html")["byIds"]
 
 
+def test_of_weighted_rows_the_coverage_at_a_promise_is_by_weight(tmp_path):
+    rows = examples.load()[:2000]
+    weighted = replace(rows, weights=1.0 + np.arange(2000) % 3)
+    compare_page({"A": weighted, "B": weighted}, compare(weighted, weighted), tmp_path / "weighted.html")
+    found = data(tmp_path / "weighted.html")["coverages"]["rows"][-1]
+    assert found[1]["value"] == found[2]["value"] == choose_threshold(weighted, risk=0.2).coverage > 0
+
+
 def test_a_promise_that_cannot_be_kept_is_not_made(tmp_path):
     few = Outcomes.from_scores([0.9, 0.8, 0.7], [1, 1, 0])
     audit_page({"few": few}, {"few": audit(few)}, tmp_path / "few.html")

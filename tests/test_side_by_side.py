@@ -101,6 +101,8 @@ def test_the_command_prints_the_pairs_and_writes_them(run, table, tmp_path):  # 
     assert len(written["a"]["pairs"]) == 4
     data = json.loads((tmp_path / "x.html").read_text().split('id="data">')[1].split("</script>")[0])
     assert len(data["pairs"]) == 6
+    chosen = [f"assay threshold {table} --confidence {name} --unanswered drop" for name in "abc"]
+    assert [model["command"] for model in data["models"]] == chosen
     assert run("audit", table, tmp_path / "y.csv", "--confidence", "a,b")[0] == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -375,8 +376,37 @@ def test_the_command_chooses_a_threshold_from_a_folder(folder, tmp_path, capsys)
     o = outcomes()
     accepted = o.confidence >= found["value"]
     assert found["accepted"] == accepted.sum()
-    with pytest.raises(InputError, match="--by needs the rows"):
-        app([*words, "--by", "group"], result_action="return_value", exit_on_error=False)
+    for flag, value in (("--by", "group"), ("--html", str(tmp_path / "t.html"))):
+        with pytest.raises(InputError, match=f"{flag} needs the rows"):
+            app([*words, flag, value], result_action="return_value", exit_on_error=False)
+    with pytest.raises(InputError, match="--precision needs the rows"):
+        app(["threshold", str(folder), "--precision", "0.5"], result_action="return_value", exit_on_error=False)
+
+
+@pytest.mark.filterwarnings("ignore:.*separated by ';'")
+def test_packed_and_otherwise_separated_files_count_like_others(tmp_path):
+    whole, (a, b) = outcomes(200), (tmp_path / "a.csv.gz", tmp_path / "b.csv")
+    lines = [f"{c};{int(r)}" for c, r in zip(whole.confidence.tolist(), whole.correct.tolist(), strict=True)]
+    a.write_bytes(gzip.compress("\n".join(["confidence,correct", *lines[:100]]).replace(";", ",").encode()))
+    b.write_text("\n".join(["confidence;correct", *lines[100:]]).replace(".", ","))
+    assert same(tally_files(tmp_path, Columns(decimal=",")), Tally.of(whole))
+
+
+def test_of_arrays_beside_each_other_one_is_a_file_of_predictions(tmp_path):
+    rng = np.random.default_rng(0)
+    z, y = rng.standard_normal((50, 3)), rng.integers(0, 3, 50)
+    np.save(tmp_path / "logits.npy", z)
+    np.save(tmp_path / "labels.npy", y)
+    assert same(tally_files(tmp_path), Tally.of(Predictions.from_logits(z, y)))
+
+
+@pytest.mark.parametrize("name", files.WHOLE)
+def test_what_only_all_rows_tell_is_refused_of_parts(folder, name):
+    columns = Columns(**{name: True if name in ("percent", "normalize") else "best"})
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} needs all rows at once"):
+        tally_files(folder, columns)
+    with pytest.raises(InputError, match="needs all rows at once"):
+        next(files.read_chunks(folder / "0.parquet", columns))
 
 
 DISTRIBUTED = """

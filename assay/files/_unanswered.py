@@ -87,10 +87,13 @@ def _filled(table: LazyTable, correct: str, unusable: Mask) -> Array:
 
 def from_numbers(table: LazyTable, name: str, *, percent: bool = False, decimal: str = ".") -> Read:
     """A column of numbers as they are written."""
-    empty = table.missing(name)
+    empty = np.array(table.missing(name))
     values = np.full(len(empty), np.nan)
     if not empty.all():
         there = table.picked(~empty)[name] if empty.any() else table[name]
+        if there.dtype.kind == "U":  # a csv file keeps the empty cells of a column of text
+            blank = np.char.strip(there) == ""
+            empty[~empty], there = blank, there[~blank]
         there = numbers(there, name, percent=percent, decimal=decimal)
         if there.dtype.kind not in "biuf":
             raise InputError(f"column '{name}' holds text; read it by --confidence-from {name}")
