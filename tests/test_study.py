@@ -669,8 +669,16 @@ def test_values_may_be_chosen_for_a_data_set_and_keep_the_name_of_the_method():
     assert (synthetic.shown, str(synthetic.method)) == ("focal@wang2021", "focal@wang2021,gamma=1")
     assert "focal@wang2021,gamma=5" in str(digits.folder)
     beside = published_beside(study)
-    found = {data: beside({"data": data, "network": "mlp", "split": "test"}, "focal@wang2021", "temperature_ece", "ece")
-             for data in study.data}  # fmt: skip
+    found = {
+        data: beside(
+            {"data": data, "network": "mlp", "split": "test"},
+            "focal@wang2021",
+            "temperature_ece",
+            "max_probability",
+            "ece",
+        )
+        for data in study.data
+    }
     assert (found["digits"].data, found["digits"].method) == ("cifar100", "focal(gamma=5)")
     assert (found["synthetic"].data, found["synthetic"].method) == ("svhn", "focal(gamma=1)")
 
@@ -762,7 +770,7 @@ def test_smaller_held_out_sets_are_drawn_and_within_larger_ones(finished, tmp_pa
         given.append(held_out.ids.tolist())
         return temperature(held_out)
 
-    monkeypatch.setattr(_corrections, "FITTED", {**_corrections.FITTED, "temperature": calibrator})
+    monkeypatch.setattr(_corrections, "calibrator", lambda name: calibrator)
     root = tmp_path / "runs"
     shutil.copytree(finished, root)
     sized = small(calibrators=["temperature"], held_out_sizes=[20, 50, None])

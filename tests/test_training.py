@@ -899,7 +899,7 @@ def test_a_network_must_give_logits(digits: Splits):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
             return super().forward(x), x
 
-    with pytest.raises(InputError, match=r"Pair must give logits \[n, k\], and gave a tuple"):
+    with pytest.raises(InputError, match="the model returned 2 values and nothing called logits"):
         predict(Pair(), digits.test)
     with pytest.raises(InputError, match=r"Identity must give logits \[n, k\], and gave \[359, 1, 8, 8\]"):
         predict(nn.Identity(), digits.test)
