@@ -95,7 +95,7 @@ def test_repeated_answers_are_no_new_questions():
 
 
 def test_intervals_of_repeated_answers_are_those_of_the_questions():
-    """Copies tell nothing new; and no promise is made of rows that depend on each other."""
+    """Copies tell nothing new, and no more is promised of them."""
     [once] = family(3, [0.8])
     copies = Sheet("m", "stated", once.rows + once.rows + once.rows, np.tile(once.question, 3), 3 * once.asked)
     alone, many = measure(once), measure(copies)
@@ -104,7 +104,7 @@ def test_intervals_of_repeated_answers_are_those_of_the_questions():
         assert wide is not None
         assert narrow is not None
         assert wide.high - wide.low == pytest.approx(narrow.high - narrow.low, rel=0.1)
-    assert np.isnan(many.answerable)
+    assert many.answerable <= alone.answerable
     assert "nan" not in boards.markdown(board([copies]))
 
 

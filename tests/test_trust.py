@@ -459,7 +459,7 @@ def test_ctrl_c_ends_without_a_traceback(monkeypatch, capsys):
 
     monkeypatch.setattr(files, "read", stopped)
     assert exit_code("audit", "x.npz") == 130
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "assay: stopped\n"
 
 
 @pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
