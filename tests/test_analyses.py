@@ -486,7 +486,7 @@ def test_the_three_scenarios_have_the_figures_of_the_paper(ax):
     right, wrong = ax.patches
     assert_array_equal(right.get_data().values, found[1].densities.right)
     assert_array_equal(wrong.get_data().values, -found[1].densities.wrong)
-    assert "ECE 17.84%, AUROC 99.46%" in ax.get_title(loc="left")
+    assert "ECE 17.84%, error AUROC 99.46%" in ax.get_title(loc="left")
 
 
 # A whole study.

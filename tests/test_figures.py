@@ -178,7 +178,7 @@ def test_the_threshold_is_marked_where_it_accepts(predictions, ranking, ax):
 def test_the_area_under_the_roc_curve_is_the_auroc(ranking, ax):
     found = statistics.rates(ranking)
     assert np.trapezoid(found.right, found.wrong) == pytest.approx(metrics.auroc(ranking), abs=1e-3)
-    drawn = label(figures.roc({"net": found}, ax), f"net, AUROC {metrics.auroc(ranking):.2%}")
+    drawn = label(figures.roc({"net": found}, ax), f"net, error AUROC {metrics.auroc(ranking):.2%}")
     assert_array_equal(drawn.get_xdata(), found.wrong)
 
 

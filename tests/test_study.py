@@ -690,6 +690,7 @@ def test_a_grid_may_depend_on_the_recipe():
     assert study.grid("beta", Variant("mmce")) == [0.1]
 
 
+@pytest.mark.long
 def test_a_tuned_study_of_two_data_sets_runs_and_is_reported(tmp_path):
     """karandikar2021: a choice for each data set, and one pooled effect for each secondary loss."""
     (tmp_path / "s.toml").write_text(

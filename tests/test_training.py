@@ -754,6 +754,7 @@ train(network, Splits(trees, trees, trees), recipe, out=out / "trees", hardware=
 """
 
 
+@pytest.mark.long
 def test_two_processes_remember_and_look_at_trees_as_one_does(tmp_path: Path):
     """Where a sample was right counts for CRL in both; in its first epoch CRL is cross-entropy, however it is cut."""
     in_one_and_in_two_processes(MEMORY_AND_TREES, tmp_path)

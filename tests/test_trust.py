@@ -130,6 +130,7 @@ def asked(answer: str) -> int:
         return process.wait()
 
 
+@pytest.mark.long
 def test_an_answer_is_remembered_until_the_code_changes(foreign):
     assert asked("n") == 2
     assert asked("y") == 0

@@ -172,7 +172,7 @@ def pack(confidence: Floats) -> NDArray[np.uint16]:
     """Confidences as steps of their log-odds, which keeps their distances from 0 and 1: within 1/4096 of the odds.
 
     >>> unpack(pack(np.array([0.0, 0.25, 0.999, 1.0]))).round(4)
-    array([0.  , 0.25, 0.999, 1.  ])
+    array([0.   , 0.25 , 0.999, 1.   ])
     """
     odds = logit(np.clip(confidence, expit(-15.99), expit(15.99)))
     packed: NDArray[np.uint16] = np.round(odds * STEPS + MIDDLE).astype(np.uint16)
