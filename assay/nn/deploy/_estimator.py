@@ -34,14 +34,14 @@ class OneMargin(nn.Module):
 
 
 class Floored(nn.Module):
-    """Logits of probabilities none of which is below the floor."""
+    """Logits of probabilities to each of which the floor is added, as `CalibratedClassifier` does."""
 
     def __init__(self, floor: float) -> None:
         super().__init__()
         self.floor = floor
 
     def forward(self, probabilities: Tensor) -> Tensor:
-        p = probabilities.double().clamp(min=self.floor)
+        p = probabilities.double() + self.floor
         return (p / p.sum(1, keepdim=True)).log()
 
 
@@ -96,11 +96,13 @@ def export_estimator(
 
 def _within(model: Any) -> tuple[Any, nn.Module, Map | None]:
     """The estimator that is converted, how its scores become logits, and the map of a `CalibratedClassifier`."""
-    from assay.sklearn import SMALLEST, CalibratedClassifier
+    from assay.sklearn import CalibratedClassifier
 
     if isinstance(model, CalibratedClassifier):
+        if len(model.members_) > 1:
+            raise InputError("an ensemble of estimators is no single model to export; fit with ensemble=False")
         base, inner = model.estimator_, model.map_
-        return base, Floored(SMALLEST) if hasattr(base, "predict_proba") else _margins(base), inner
+        return base, Floored(model.floor_) if hasattr(base, "predict_proba") else _margins(base), inner
     return model, Log() if hasattr(model, "predict_proba") else _margins(model), None
 
 
