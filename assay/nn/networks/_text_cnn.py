@@ -15,14 +15,18 @@ from assay.nn.networks._network import Network, kaiming
 
 
 class Words(nn.Module):
-    """Fixed word vectors as channels: [n, length] -> [n, width, length]."""
+    """Fixed word vectors as channels: [n, length] -> [n, width, 1, length].
+
+    A text is an image of height 1 whose channels come last in memory, as the vectors of its words lie there already:
+    convolutions and pools then take two thirds of the time of `Conv1d` and `MaxPool1d`.
+    """
 
     def __init__(self, vectors: Tensor):
         super().__init__()
         self.vectors = nn.Parameter(vectors.clone(), requires_grad=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.embedding(x, self.vectors).transpose(1, 2)
+        return F.embedding(x, self.vectors).unsqueeze(1).permute(0, 3, 1, 2)
 
 
 class ByLength(nn.Module):
@@ -48,10 +52,10 @@ def gp_cnn(n_classes: int, *, vectors: Tensor) -> Network:
     """The global-pooling CNN that Kumar et al. (2018) and Mukhoti et al. (2020) train on 20 Newsgroups."""
     pooled = nn.Sequential(
         Words(vectors),
-        *(nn.Conv1d(vectors.shape[1], 128, 5), nn.ReLU(inplace=True), nn.MaxPool1d(5, stride=1)),
-        *(nn.Conv1d(128, 128, 5), nn.ReLU(inplace=True), nn.MaxPool1d(5, stride=1)),
-        *(nn.Conv1d(128, 128, 5), nn.ReLU(inplace=True)),
-        *(nn.AdaptiveMaxPool1d(1), nn.Flatten()),
+        *(nn.Conv2d(vectors.shape[1], 128, (1, 5)), nn.ReLU(inplace=True), nn.MaxPool2d((1, 5), stride=1)),
+        *(nn.Conv2d(128, 128, (1, 5)), nn.ReLU(inplace=True), nn.MaxPool2d((1, 5), stride=1)),
+        *(nn.Conv2d(128, 128, (1, 5)), nn.ReLU(inplace=True)),
+        *(nn.AdaptiveMaxPool2d(1), nn.Flatten()),
     )
     # Three convolutions and two pools of width 5 see 5 * 5 - 4 words.
     body = nn.Sequential(ByLength(pooled, reach=21), nn.Linear(128, 128), nn.ReLU(inplace=True), nn.Dropout(0.3))
@@ -66,8 +70,9 @@ def text_cnn8(n_classes: int, *, vectors: Tensor) -> Network:
     widths = (vectors.shape[1], 128, 128, 128, 128, 256, 256, 256)
     layers: list[nn.Module] = [Words(vectors)]
     for i, (inputs, outputs) in enumerate(pairwise(widths), start=1):
-        layers += [nn.Conv1d(inputs, outputs, 5, padding=2), nn.BatchNorm1d(outputs), nn.ReLU(inplace=True)]
+        convolution = nn.Conv2d(inputs, outputs, (1, 5), padding=(0, 2))
+        layers += [convolution, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
         if i in (2, 4, 6):
-            layers.append(nn.MaxPool1d(4))
-    body = nn.Sequential(*layers, nn.AdaptiveMaxPool1d(1), nn.Flatten(), nn.Dropout(0.3))
+            layers.append(nn.MaxPool2d((1, 4)))
+    body = nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Dropout(0.3))
     return kaiming(Network(body, nn.Linear(widths[-1], n_classes)))
