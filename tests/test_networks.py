@@ -186,7 +186,7 @@ def test_classes_of_nodes_alone_are_answers_of_nodes_and_never_of_a_tree():
     model = NETWORKS["tree_lstm"](2, vectors=torch.randn(50, 20), extra_node_classes=1).eval()
     of_roots = model.nodes(x)[torch.arange(4), (x[:, :, 3] >= 0).sum(1) - 1]
     assert of_roots.shape == (4, 3)
-    assert torch.equal(model(x), of_roots[:, :2])
+    torch.testing.assert_close(model(x), of_roots[:, :2])  # a product of other rows may round otherwise
 
 
 def test_a_network_takes_values_behind_its_name():
