@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from assay import Outcomes, Predictions, metrics
 from assay._core import loops
@@ -208,6 +209,26 @@ def test_bins_that_make_no_sense_are_refused():
             metrics.class_bins(p, n_bins, threshold)
     with pytest.raises(InputError, match="4 classes"):
         p.outcomes(ClassSums.empty(4, 15, 0.01))
+
+
+@pytest.mark.skipif(not loops.AVAILABLE or loops.SINGLE == "float", reason="this processor has no wider registers")
+@pytest.mark.parametrize("k", [2, 3, 8, 10, 100])
+@pytest.mark.parametrize("n", [1, 7, 16, 33, 1000])
+def test_wider_registers_change_no_digit(n, k, monkeypatch):
+    def everything(p):
+        sums, out = ClassSums.empty(k, 15, 0.01), np.empty(n)
+        o = p.outcomes(sums)
+        loops.confidence_at(p.values, 0.7, out)
+        columns = (o.confidence, o.correct, o.nll, o.brier, o.entropy, out, loops.moments(p.values, p.labels, 0.7))
+        return *columns, sums.mass, sums.labels, sums.binned
+
+    logits = logits_of(9, n, k, 5.0)
+    both = logits, Predictions.from_probabilities(softmax(logits.values, axis=1), logits.labels)
+    wider = [everything(p) for p in both]
+    monkeypatch.setattr(loops, "SINGLE", "float")
+    for p, expected in zip(both, wider, strict=True):
+        for mine, theirs in zip(everything(p), expected, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
 
 
 def test_results_do_not_depend_on_the_number_of_threads():

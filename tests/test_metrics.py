@@ -84,6 +84,17 @@ def test_everything_takes_one_pass_and_one_sort(counted, predictions):
     assert counted == {"passes": 1, "classwise": 1, "sorts": 1}
 
 
+def test_threads_share_one_pass_and_one_sort_and_change_no_number(counted, predictions, monkeypatch):
+    expected = evaluate(predictions)
+    monkeypatch.setattr("assay.metrics._records.MANY_ROWS", 1)
+    counted.update(dict.fromkeys(counted, 0))
+    with loops.threads(3):
+        found = evaluate(predictions)
+    assert (counted["passes"], counted["sorts"]) == (1, 1)
+    np.testing.assert_array_equal([*found.values()], [*expected.values()])
+    assert [*found] == [*expected]
+
+
 def test_an_audit_takes_one_pass_and_one_sort(counted, predictions):
     audit(predictions, draws=10)
     assert counted == {"passes": 1, "classwise": 1, "sorts": 1}

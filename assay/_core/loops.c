@@ -12,9 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A function in two versions, for CPUs with and without wide registers, of which the loader takes the right one. */
+/* A function in two versions, for CPUs with and without wide registers, of which the loader takes the right one. WIDER
+ * ones, of registers twice as wide, have names of their own: they work on twice as many rows side by side, each as before.
+ */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define WIDE __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define WIDER __attribute__((target("arch=x86-64-v4")))
 #elif defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else
@@ -26,26 +29,34 @@
 
 typedef float Floats __attribute__((vector_size(32)));
 typedef int32_t Ints __attribute__((vector_size(32)));
-typedef float Half __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(32)));
 typedef int64_t Longs __attribute__((vector_size(32)));
 typedef uint64_t Words __attribute__((vector_size(32)));
 
+typedef float Floats16 __attribute__((vector_size(64)));
+typedef int32_t Ints16 __attribute__((vector_size(64)));
+typedef double Doubles8 __attribute__((vector_size(64)));
+typedef int64_t Longs8 __attribute__((vector_size(64)));
+typedef uint64_t Words8 __attribute__((vector_size(64)));
+
 #define FLOATS(x) ((Floats){x, x, x, x, x, x, x, x})
+#define FLOATS16(x) ((Floats16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x})
 #define DOUBLES(x) ((Doubles){x, x, x, x})
+#define DOUBLES8(x) ((Doubles8){x, x, x, x, x, x, x, x})
 #define WORDS(x) ((Words){x, x, x, x})
+#define WORDS8(x) ((Words8){x, x, x, x, x, x, x, x})
 #define ITSELF(x) (x)
 
 /* exp(x) for -86 <= x <= 0 to 1.2e-7 of itself: 2^m e^r with |r| <= ln(2) / 2, by the coefficients of Cephes' expf. */
-#define EXP_FLOATS(into, x)                                                                                            \
+#define EXP_FLOATS(TYPE, BITS, ALL, into, x)                                                                           \
     do {                                                                                                               \
-        const Floats shifted = (x) * FLOATS(1.44269504f) + FLOATS(12582912.0f); /* 1.5 2^23: rounds to an integer */   \
-        const Floats m = shifted - FLOATS(12582912.0f);                                                                \
-        const Floats r = (x) - m * FLOATS(0.693359375f) + m * FLOATS(2.12194440e-4f), rr = r * r;                      \
-        const Floats third = FLOATS(1.3981999507e-3f) + FLOATS(1.9875691500e-4f) * r;                                  \
-        const Floats second = FLOATS(4.1665795894e-2f) + FLOATS(8.3334519073e-3f) * r + third * rr;                    \
-        const Floats first = FLOATS(5.0000001201e-1f) + FLOATS(1.6666665459e-1f) * r + second * rr;                    \
-        (into) = (FLOATS(1.0f) + r + first * rr) * (Floats)(((Ints)shifted + (127 - 0x4B400000)) << 23);               \
+        const TYPE shifted = (x) * ALL(1.44269504f) + ALL(12582912.0f); /* 1.5 2^23: rounds to an integer */           \
+        const TYPE m = shifted - ALL(12582912.0f);                                                                     \
+        const TYPE r = (x) - m * ALL(0.693359375f) + m * ALL(2.12194440e-4f), rr = r * r;                              \
+        const TYPE third = ALL(1.3981999507e-3f) + ALL(1.9875691500e-4f) * r;                                          \
+        const TYPE second = ALL(4.1665795894e-2f) + ALL(8.3334519073e-3f) * r + third * rr;                            \
+        const TYPE first = ALL(5.0000001201e-1f) + ALL(1.6666665459e-1f) * r + second * rr;                            \
+        (into) = (ALL(1.0f) + r + first * rr) * (TYPE)(((BITS)shifted + (127 - 0x4B400000)) << 23);                    \
     } while (0)
 
 /* exp(x) for -700 <= x <= 700 in the same way, with as many terms of Taylor's series as |r| <= ln(2) / 2 needs. */
@@ -126,31 +137,46 @@ typedef struct {
     double *binned; /* [3, k, bins] probabilities above the threshold: their number, sum, and how many the label's */
 } Classes;
 
-/* As many scores of as many rows as a vector holds, from place j on, class by class. */
+/* The scores of LANES rows from place j on, as many as a vector of WIDE functions holds, class by class. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define PICK(a, b, ...) __builtin_shuffle(a, b, (Ints){__VA_ARGS__})
 #endif
-#define TURN_FLOATS(to, row, j)                                                                                        \
+#define PICK_8(a, b, c0, c1, c2, c3, c4, c5, c6, c7) PICK(a, b, c0, c1, c2, c3, c4, c5, c6, c7)
+/* The same in each half of vectors of sixteen. */
+#define SECOND(c) ((c) < 8 ? (c) : (c) + 8)
+#define PICK_16(a, b, c0, c1, c2, c3, c4, c5, c6, c7)                                                                  \
+    PICK(a, b, SECOND(c0), SECOND(c1), SECOND(c2), SECOND(c3), SECOND(c4), SECOND(c5), SECOND(c6), SECOND(c7),         \
+         SECOND(c0) + 8, SECOND(c1) + 8, SECOND(c2) + 8, SECOND(c3) + 8, SECOND(c4) + 8, SECOND(c5) + 8,               \
+         SECOND(c6) + 8, SECOND(c7) + 8)
+#define LOAD_8(into, row, i, j) memcpy(&(into), (row)[i] + (j), sizeof(Floats))
+#define LOAD_16(into, row, i, j)                                                                                       \
     do {                                                                                                               \
-        Floats r0, r1, r2, r3, r4, r5, r6, r7;                                                                         \
-        memcpy(&r0, (row)[0] + (j), sizeof r0);                                                                        \
-        memcpy(&r1, (row)[1] + (j), sizeof r1);                                                                        \
-        memcpy(&r2, (row)[2] + (j), sizeof r2);                                                                        \
-        memcpy(&r3, (row)[3] + (j), sizeof r3);                                                                        \
-        memcpy(&r4, (row)[4] + (j), sizeof r4);                                                                        \
-        memcpy(&r5, (row)[5] + (j), sizeof r5);                                                                        \
-        memcpy(&r6, (row)[6] + (j), sizeof r6);                                                                        \
-        memcpy(&r7, (row)[7] + (j), sizeof r7);                                                                        \
-        const Floats p0 = PICK(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), p1 = PICK(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15);       \
-        const Floats p2 = PICK(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13), p3 = PICK(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);       \
-        const Floats p4 = PICK(r4, r5, 0, 8, 1, 9, 4, 12, 5, 13), p5 = PICK(r4, r5, 2, 10, 3, 11, 6, 14, 7, 15);       \
-        const Floats p6 = PICK(r6, r7, 0, 8, 1, 9, 4, 12, 5, 13), p7 = PICK(r6, r7, 2, 10, 3, 11, 6, 14, 7, 15);       \
-        const Floats q0 = PICK(p0, p2, 0, 1, 8, 9, 4, 5, 12, 13), q1 = PICK(p0, p2, 2, 3, 10, 11, 6, 7, 14, 15);       \
-        const Floats q2 = PICK(p1, p3, 0, 1, 8, 9, 4, 5, 12, 13), q3 = PICK(p1, p3, 2, 3, 10, 11, 6, 7, 14, 15);       \
-        const Floats q4 = PICK(p4, p6, 0, 1, 8, 9, 4, 5, 12, 13), q5 = PICK(p4, p6, 2, 3, 10, 11, 6, 7, 14, 15);       \
-        const Floats q6 = PICK(p5, p7, 0, 1, 8, 9, 4, 5, 12, 13), q7 = PICK(p5, p7, 2, 3, 10, 11, 6, 7, 14, 15);       \
+        Floats low, high;                                                                                              \
+        memcpy(&low, (row)[i] + (j), sizeof low);                                                                      \
+        memcpy(&high, (row)[(i) + 8] + (j), sizeof high);                                                              \
+        (into) = PICK(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                \
+    } while (0)
+#define TURN_FLOATS(VEC, LOAD, PICK, to, row, j)                                                                       \
+    do {                                                                                                               \
+        VEC r0, r1, r2, r3, r4, r5, r6, r7;                                                                            \
+        LOAD(r0, row, 0, j);                                                                                           \
+        LOAD(r1, row, 1, j);                                                                                           \
+        LOAD(r2, row, 2, j);                                                                                           \
+        LOAD(r3, row, 3, j);                                                                                           \
+        LOAD(r4, row, 4, j);                                                                                           \
+        LOAD(r5, row, 5, j);                                                                                           \
+        LOAD(r6, row, 6, j);                                                                                           \
+        LOAD(r7, row, 7, j);                                                                                           \
+        const VEC p0 = PICK(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), p1 = PICK(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15);          \
+        const VEC p2 = PICK(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13), p3 = PICK(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);          \
+        const VEC p4 = PICK(r4, r5, 0, 8, 1, 9, 4, 12, 5, 13), p5 = PICK(r4, r5, 2, 10, 3, 11, 6, 14, 7, 15);          \
+        const VEC p6 = PICK(r6, r7, 0, 8, 1, 9, 4, 12, 5, 13), p7 = PICK(r6, r7, 2, 10, 3, 11, 6, 14, 7, 15);          \
+        const VEC q0 = PICK(p0, p2, 0, 1, 8, 9, 4, 5, 12, 13), q1 = PICK(p0, p2, 2, 3, 10, 11, 6, 7, 14, 15);          \
+        const VEC q2 = PICK(p1, p3, 0, 1, 8, 9, 4, 5, 12, 13), q3 = PICK(p1, p3, 2, 3, 10, 11, 6, 7, 14, 15);          \
+        const VEC q4 = PICK(p4, p6, 0, 1, 8, 9, 4, 5, 12, 13), q5 = PICK(p4, p6, 2, 3, 10, 11, 6, 7, 14, 15);          \
+        const VEC q6 = PICK(p5, p7, 0, 1, 8, 9, 4, 5, 12, 13), q7 = PICK(p5, p7, 2, 3, 10, 11, 6, 7, 14, 15);          \
         (to)[0] = PICK(q0, q4, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
         (to)[1] = PICK(q1, q5, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
         (to)[2] = PICK(q2, q6, 0, 1, 2, 3, 8, 9, 10, 11);                                                              \
@@ -175,31 +201,90 @@ typedef struct {
 
 #define REAL float
 #define LANES 8
+#define TURNED 8
+#define VERSIONS WIDE
 #define VEC Floats
 #define MASK Ints
 #define ALL FLOATS
-#define EXP EXP_FLOATS
-#define TURN TURN_FLOATS
+#define EXP(into, x) EXP_FLOATS(Floats, Ints, FLOATS, into, x)
+#define TURN(to, row, j) TURN_FLOATS(Floats, LOAD_8, PICK_8, to, row, j)
 #define LEAST -86.0f
-#define HALVES 2
+#define WIDE_VEC Doubles
+#define WIDE_MASK Longs
+#define WIDE_ALL DOUBLES
+#define LOG LOG_DOUBLES
+#define PARTS 2
 #define WIDEN(into, x)                                                                                                 \
     do {                                                                                                               \
-        (into)[0] = __builtin_convertvector(((Half){(x)[0], (x)[1], (x)[2], (x)[3]}), Doubles);                        \
-        (into)[1] = __builtin_convertvector(((Half){(x)[4], (x)[5], (x)[6], (x)[7]}), Doubles);                        \
+        (into)[0] = (Doubles){(x)[0], (x)[1], (x)[2], (x)[3]};                                                         \
+        (into)[1] = (Doubles){(x)[4], (x)[5], (x)[6], (x)[7]};                                                         \
     } while (0)
+#define ADD_FOURS(sum, x) ((sum) += (x))
+#define BITS(x)                                                                                                        \
+    ({                                                                                                                 \
+        const Longs two = (Longs)((x) & (Ints){1, 2, 4, 8, 16, 32, 64, 128});                                          \
+        const int64_t all = two[0] | two[1] | two[2] | two[3];                                                         \
+        (uint32_t)(all | all >> 32) & 255;                                                                             \
+    })
 #define NAME(x) x##_float
 #include "rows.h"
 
+#ifdef WIDER
+#include <immintrin.h>
+#define REAL float
+#define LANES 16
+#define TURNED 8
+#define VERSIONS WIDER
+#define VEC Floats16
+#define MASK Ints16
+#define ALL FLOATS16
+#define EXP(into, x) EXP_FLOATS(Floats16, Ints16, FLOATS16, into, x)
+#define TURN(to, row, j) TURN_FLOATS(Floats16, LOAD_16, PICK_16, to, row, j)
+#define LEAST -86.0f
+#define WIDE_VEC Doubles8
+#define WIDE_MASK Longs8
+#define WIDE_ALL DOUBLES8
+#define LOG(into, x) LOG_OF(Doubles8, Words8, DOUBLES8, WORDS8, into, x)
+#define PARTS 2
+#define WIDEN(into, x)                                                                                                 \
+    do {                                                                                                               \
+        (into)[0] = (Doubles8)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)(x)));                                    \
+        (into)[1] = (Doubles8)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)(x), 1));                                 \
+    } while (0)
+#define ADD_FOURS(sum, x) ((sum) += PICK(x, x, 0, 1, 2, 3), (sum) += PICK(x, x, 4, 5, 6, 7))
+#define BITS(x) _mm512_movepi32_mask((__m512i)(x))
+#define NAME(x) x##_wider
+#include "rows.h"
+#endif
+
+/* Whether this CPU has the registers of WIDER functions, and the library these functions. */
+bool assay_wider(void)
+{
+#ifdef WIDER
+    return __builtin_cpu_supports("x86-64-v4");
+#else
+    return false;
+#endif
+}
+
 #define REAL double
 #define LANES 4
+#define TURNED 4
+#define VERSIONS WIDE
 #define VEC Doubles
 #define MASK Longs
 #define ALL DOUBLES
 #define EXP EXP_DOUBLES
 #define TURN TURN_DOUBLES
 #define LEAST -700.0
-#define HALVES 1
+#define WIDE_VEC Doubles
+#define WIDE_MASK Longs
+#define WIDE_ALL DOUBLES
+#define LOG LOG_DOUBLES
+#define PARTS 1
 #define WIDEN(into, x) ((into)[0] = (x))
+#define ADD_FOURS(sum, x) ((sum) += (x))
+#define BITS(x) ((uint32_t)((x)[0] & 1 | (x)[1] & 2 | (x)[2] & 4 | (x)[3] & 8))
 #define NAME(x) x##_double
 #include "rows.h"
 
@@ -443,7 +528,7 @@ void assay_residuals(const double *score, const double *kept, const double *wron
 {
     for (int64_t i = 0; i < t; i++) {
         const double size = kept[i + 1] - kept[i], hits = size - (wrong[i + 1] - wrong[i]);
-        const double place = score[i] * (double)cells;
+        const double place = score[i] > 0 ? score[i] * (double)cells : 0; /* also where a ranking is none */
         out[place < (double)cells ? (int64_t)place : cells - 1] += score[i] * size - (hits > 0 ? hits : 0);
     }
 }

@@ -24,7 +24,7 @@ from assay._core.arrays import Array, Floats, InputError, Labels, Mask, single
 from assay._core.library import library
 from assay._core.plain import Areas, ClassSums, Grid
 
-LANES = 8  # rows that C works on side by side, at most
+LANES = 16  # rows that C works on side by side, at most
 PART = 2**18  # elements of the least part that is worth a thread of its own
 MOST_PARTS = 16
 MOST_SAMPLES = 2**40  # of a ranking: times a number of bins, C still counts them
@@ -50,7 +50,8 @@ def _load() -> CDLL | None:
 def _typed(c: CDLL) -> CDLL:
     """What each function takes and returns; an address is an array's, or none."""
     p, n, x = c_void_p, c_int64, c_double
-    for kind in ("float", "double"):
+    c.assay_wider.argtypes, c.assay_wider.restype = (), c_bool
+    for kind in {"float", _floats(c), "double"}:
         for rows in ("logits", "probabilities"):
             function = getattr(c, f"assay_{rows}_{kind}")
             function.argtypes, function.restype = (p, p, n, n, p, n, p, p, p), n
@@ -72,8 +73,14 @@ def _typed(c: CDLL) -> CDLL:
     return c
 
 
+def _floats(c: Any) -> str:
+    """What C calls functions of single precision for this processor."""
+    return "wider" if c.assay_wider() else "float"
+
+
 _c: Any = _load()
 AVAILABLE = _c is not None
+SINGLE = _floats(_c) if AVAILABLE else ""
 _at: Any = (c_char * 0).from_buffer  # the address of an array, several times as fast as its `ctypes`
 
 _threads: int | None = None
@@ -200,7 +207,7 @@ def _in_parts(n: int, k: int, work: Callable[[slice, Any], None], sums: ClassSum
 def _scores(values: Array) -> tuple[Array, str]:
     """Scores as C reads them, and what it calls their type; half precision becomes single."""
     x = np.ascontiguousarray(single(values))
-    return x, "float" if x.dtype == np.float32 else "double"
+    return x, SINGLE if x.dtype == np.float32 else "double"
 
 
 def _scratch(x: Array) -> tuple[int, Array]:

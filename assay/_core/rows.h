@@ -1,8 +1,11 @@
 /* Loops over rows of k scores, for one type of number: included by `loops.c` once for each.
  *
  * LANES rows are worked on side by side: VEC holds a number of each, MASK as many integers of its size, and WIDEN makes
- * HALVES vectors of doubles of it. EXP is good from LEAST to 0, and below that a weight counts as 0. NAME(x) names a
- * function for the type. `scratch` has room for LANES * k numbers.
+ * PARTS vectors WIDE_VEC of doubles of it. TURN brings TURNED scores of each row into columns, and BITS has
+ * a bit for each number of a MASK. EXP is good from LEAST to 0, and below that a weight counts as 0. NAME(x) names a
+ * function for the type. `scratch` has room for LANES * k numbers. While
+ * rows are worked on the next ones are fetched, class by class as many scores as are in a vector: on the way to a new page
+ * the processor does not do so itself.
  */
 
 #define BLEND(mask, a, b) ((VEC)(((MASK)(a) & (mask)) | ((MASK)(b) & ~(mask))))
@@ -14,13 +17,13 @@
         for (int i = 0; i < LANES; i++)                                                                                \
             row[i] = (scores) + (k) * (i < (n) ? i : (n) - 1);                                                         \
         (top) = ALL((REAL)-INFINITY);                                                                                  \
-        for (int64_t from = 0; (k) >= LANES && from < (k); from += LANES) {                                            \
-            const int64_t j = (k) - from < LANES ? (k) - LANES : from; /* the last take in some of those before */     \
+        for (int64_t from = 0; (k) >= TURNED && from < (k); from += TURNED) {                                          \
+            const int64_t j = (k) - from < TURNED ? (k) - TURNED : from; /* the last take in some of those before */   \
             TURN((z) + j, row, j);                                                                                     \
-            for (int i = 0; i < LANES; i++)                                                                            \
+            for (int i = 0; i < TURNED; i++)                                                                           \
                 (top) = BLEND((z)[j + i] > (top), (z)[j + i], top);                                                    \
         }                                                                                                              \
-        for (int64_t j = 0; (k) < LANES && j < (k); j++) {                                                             \
+        for (int64_t j = 0; (k) < TURNED && j < (k); j++) {                                                            \
             for (int i = 0; i < LANES; i++)                                                                            \
                 (z)[j][i] = row[i][j];                                                                                 \
             (top) = BLEND((z)[j] > (top), (z)[j], top);                                                                \
@@ -36,12 +39,12 @@
         (x) = (VEC)((MASK)(x) & ~too_low);                                                                             \
     } while (0)
 
-/* Adds a vector to HALVES vectors of doubles. */
+/* Adds a vector to PARTS vectors of doubles. */
 #define ADD(into, x)                                                                                                   \
     do {                                                                                                               \
-        Doubles wide[HALVES];                                                                                          \
+        WIDE_VEC wide[PARTS];                                                                                          \
         WIDEN(wide, x);                                                                                                \
-        for (int h = 0; h < HALVES; h++)                                                                               \
+        for (int h = 0; h < PARTS; h++)                                                                                \
             (into)[h] += wide[h];                                                                                      \
     } while (0)
 
@@ -73,33 +76,37 @@ static inline void NAME(bin)(double p, int64_t j, bool hit, int64_t k, const Cla
 #define TALLY(z, unit, rows, label, k, classes)                                                                        \
     do {                                                                                                               \
         VEC near; /* what is at most this is at most the threshold */                                                  \
-        Doubles units[HALVES];                                                                                         \
+        WIDE_VEC units[PARTS];                                                                                         \
         for (int i = 0; i < LANES; i++)                                                                                \
             near[i] = i < (rows) ? (REAL)((classes)->threshold / (unit)[i] * (1 - 1e-6)) : (REAL)INFINITY;             \
         memcpy(units, unit, sizeof units);                                                                             \
         for (int64_t i = 0; i < LANES && i < (rows); i++)                                                              \
             (classes)->labels[(label)[i]]++;                                                                           \
         for (int64_t j = 0; j < (k); j++) {                                                                            \
-            Doubles mass[HALVES], sum;                                                                                 \
+            WIDE_VEC mass[PARTS];                                                                                      \
+            Doubles sum;                                                                                               \
             WIDEN(mass, (z)[j]);                                                                                       \
             memcpy(&sum, (classes)->mass + 4 * j, sizeof sum);                                                         \
-            for (int h = 0; h < HALVES; h++)                                                                           \
-                sum += mass[h] * units[h];                                                                             \
+            for (int h = 0; h < PARTS; h++) {                                                                          \
+                const WIDE_VEC some = mass[h] * units[h];                                                              \
+                ADD_FOURS(sum, some);                                                                                  \
+            }                                                                                                          \
             memcpy((classes)->mass + 4 * j, &sum, sizeof sum);                                                         \
-            const Longs above = (Longs)((z)[j] > near);                                                                \
-            if (above[0] | above[1] | above[2] | above[3])                                                             \
-                for (int64_t i = 0; i < LANES && i < (rows); i++)                                                      \
-                    NAME(bin)((double)(z)[j][i] * (unit)[i], j, (label)[i] == j, k, classes);                          \
+            for (uint32_t rest = BITS((z)[j] > near); rest; rest &= rest - 1) {                                        \
+                const int i = __builtin_ctz(rest);                                                                     \
+                NAME(bin)((double)(z)[j][i] * (unit)[i], j, (label)[i] == j, k, classes);                              \
+            }                                                                                                          \
         }                                                                                                              \
     } while (0)
 
 /* Whether all n numbers are finite: 0 times one that is not is nan, and so is every sum with it. */
-WIDE bool NAME(assay_finite)(const REAL *x, int64_t n)
+VERSIONS bool NAME(assay_finite)(const REAL *x, int64_t n)
 {
     VEC sums[4] = {0}, some;
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES)
         for (int j = 0; j < 4; j++) {
+            __builtin_prefetch(x + i + (j + 64) * LANES);
             memcpy(&some, x + i + j * LANES, sizeof some);
             sums[j] += some * (REAL)0;
         }
@@ -115,7 +122,7 @@ WIDE bool NAME(assay_finite)(const REAL *x, int64_t n)
 /* Confidence, NLL, Brier, entropy (rows of `out`, `stride` apart) and correctness of n rows of k logits. Each row is
  * added to the sums of `classes` too, where given.
  */
-WIDE int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double *out,
+VERSIONS int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double *out,
                                 int64_t stride, bool *correct, REAL *scratch, const Classes *classes)
 {
     double totals[BLOCK] = {0}, moments[BLOCK], squares[BLOCK], label_below[BLOCK], label_weight[BLOCK];
@@ -129,12 +136,13 @@ WIDE int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64
         for (int64_t at = 0; at < rows; at += LANES) {
             const REAL *first = scores + k * (start + at);
             GATHER(z, top, first, rows - at, k);
-            Doubles total[HALVES] = {0}, moment[HALVES] = {0}, square[HALVES] = {0};
+            WIDE_VEC total[PARTS] = {0}, moment[PARTS] = {0}, square[PARTS] = {0};
             MASK tops = {0};
             for (int64_t from = 0; from < k; from += TERMS) {
                 const int64_t to = k - from < TERMS ? k : from + TERMS;
                 VEC some = ALL((REAL)0), some_moments = some, some_squares = some;
                 for (int64_t j = from; j < to; j++) {
+                    __builtin_prefetch(first + LANES * (k + j));
                     VEC below = z[j] - top, weight;
                     const MASK at_top = below >= ALL((REAL)0);
                     WEIGH(weight, below);
@@ -175,10 +183,10 @@ WIDE int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64
             }
         }
         double *confidence = out + start, *nll = confidence + stride, *brier = nll + stride, *entropy = brier + stride;
-        for (int64_t i = 0; i < rows; i += 4) { /* past the rows there is room, and nothing is read from it */
-            Doubles total, log_total;
+        for (int64_t i = 0; i < rows; i += LANES / PARTS) { /* past the rows there is room, and nothing is read from it */
+            WIDE_VEC total, log_total;
             memcpy(&total, totals + i, sizeof total);
-            LOG_DOUBLES(log_total, total);
+            LOG(log_total, total);
             memcpy(log_totals + i, &log_total, sizeof log_total);
         }
         for (int64_t i = 0; i < rows; i++) {
@@ -193,7 +201,7 @@ WIDE int64_t NAME(assay_logits)(const REAL *scores, const int64_t *labels, int64
 }
 
 /* The same of n rows of k probabilities; 0 log 0 = 0, and of a true class of probability 0 the NLL is infinite. */
-WIDE int64_t NAME(assay_probabilities)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double *out,
+VERSIONS int64_t NAME(assay_probabilities)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double *out,
                                        int64_t stride, bool *correct, REAL *scratch, const Classes *classes)
 {
     VEC *p = (VEC *)scratch, top;
@@ -203,17 +211,18 @@ WIDE int64_t NAME(assay_probabilities)(const REAL *scores, const int64_t *labels
     for (int64_t start = 0; start < n; start += LANES) {
         const REAL *first = scores + k * start;
         GATHER(p, top, first, n - start, k);
-        Doubles square[HALVES] = {0}, entropy[HALVES] = {0};
+        WIDE_VEC square[PARTS] = {0}, entropy[PARTS] = {0};
         MASK tops = {0};
         for (int64_t j = 0; j < k; j++) {
-            Doubles wide[HALVES], logarithm;
+            __builtin_prefetch(first + LANES * (k + j));
+            WIDE_VEC wide[PARTS], logarithm;
             tops -= p[j] >= top;
             WIDEN(wide, p[j]);
-            for (int h = 0; h < HALVES; h++) {
+            for (int h = 0; h < PARTS; h++) {
                 /* What is too small for a normal number is 0 here; it would add less than 1e-305. */
-                const Longs none = wide[h] < DOUBLES(2.2250738585072014e-308);
-                const Doubles some = (Doubles)(((Longs)wide[h] & ~none) | ((Longs)DOUBLES(1.0) & none));
-                LOG_DOUBLES(logarithm, some);
+                const WIDE_MASK none = wide[h] < WIDE_ALL(2.2250738585072014e-308);
+                const WIDE_VEC some = (WIDE_VEC)(((WIDE_MASK)wide[h] & ~none) | ((WIDE_MASK)WIDE_ALL(1.0) & none));
+                LOG(logarithm, some);
                 square[h] += wide[h] * wide[h];
                 entropy[h] -= some * logarithm;
             }
@@ -223,12 +232,12 @@ WIDE int64_t NAME(assay_probabilities)(const REAL *scores, const int64_t *labels
             if (label < 0 || label >= k)
                 return start + i;
             const double at_label = (double)first[i * k + label];
-            const double squared = square[i * HALVES / LANES][i % (LANES / HALVES)] - 2 * at_label + 1;
+            const double squared = square[i * PARTS / LANES][i % (LANES / PARTS)] - 2 * at_label + 1;
             double *found = out + start + i;
             found[0] = top[i] > 1 ? 1 : (double)top[i];
             found[stride] = -any_log(at_label);
             found[2 * stride] = squared < 0 ? 0 : squared;
-            found[3 * stride] = entropy[i * HALVES / LANES][i % (LANES / HALVES)];
+            found[3 * stride] = entropy[i * PARTS / LANES][i % (LANES / PARTS)];
             correct[start + i] = NAME(right)(first + i * k, label, top[i], tops[i] > 1);
         }
         if (classes) {
@@ -242,7 +251,7 @@ WIDE int64_t NAME(assay_probabilities)(const REAL *scores, const int64_t *labels
 }
 
 /* Adds to `sums` [4] the NLL of softmax(b z) and its first three derivatives by b, over n rows of k logits z. */
-WIDE int64_t NAME(assay_moments)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double b,
+VERSIONS int64_t NAME(assay_moments)(const REAL *scores, const int64_t *labels, int64_t n, int64_t k, double b,
                                  REAL *scratch, double *sums)
 {
     VEC *z = (VEC *)scratch, top;
@@ -252,16 +261,17 @@ WIDE int64_t NAME(assay_moments)(const REAL *scores, const int64_t *labels, int6
     for (int64_t start = 0; start < n; start += LANES) {
         const REAL *rows = scores + k * start;
         GATHER(z, top, rows, n - start, k);
-        Doubles total[HALVES] = {0}, first[HALVES] = {0}, second[HALVES] = {0}, third[HALVES] = {0};
+        WIDE_VEC total[PARTS] = {0}, first[PARTS] = {0}, second[PARTS] = {0}, third[PARTS] = {0};
         for (int64_t j = 0; j < k; j++) {
+            __builtin_prefetch(rows + LANES * (k + j));
             VEC below = z[j] - top, weight;
-            Doubles distance[HALVES], share[HALVES];
+            WIDE_VEC distance[PARTS], share[PARTS];
             below = BLEND(below < ALL((REAL)-1e30), ALL((REAL)-1e30), below); /* 0 times that is 0 */
             VEC x = below * ALL((REAL)b);
             WEIGH(weight, x);
             WIDEN(distance, below);
             WIDEN(share, weight);
-            for (int h = 0; h < HALVES; h++) {
+            for (int h = 0; h < PARTS; h++) {
                 total[h] += share[h];
                 first[h] += share[h] *= distance[h];
                 second[h] += share[h] *= distance[h];
@@ -289,7 +299,7 @@ WIDE int64_t NAME(assay_moments)(const REAL *scores, const int64_t *labels, int6
 }
 
 /* The highest probability of softmax(b z) of n rows of k logits z. */
-WIDE int64_t NAME(assay_confidence)(const REAL *scores, int64_t n, int64_t k, double b, REAL *scratch,
+VERSIONS int64_t NAME(assay_confidence)(const REAL *scores, int64_t n, int64_t k, double b, REAL *scratch,
                                     double *confidence)
 {
     VEC *z = (VEC *)scratch, top;
@@ -297,23 +307,25 @@ WIDE int64_t NAME(assay_confidence)(const REAL *scores, int64_t n, int64_t k, do
     if (n < 0 || k < 1)
         return -1;
     for (int64_t start = 0; start < n; start += LANES) {
-        GATHER(z, top, scores + k * start, n - start, k);
-        Doubles total[HALVES] = {0}, n_tops[HALVES];
+        const REAL *rows = scores + k * start;
+        GATHER(z, top, rows, n - start, k);
+        WIDE_VEC total[PARTS] = {0}, n_tops[PARTS];
         MASK tops = {0};
         for (int64_t j = 0; j < k; j++) {
+            __builtin_prefetch(rows + LANES * (k + j));
             VEC x = (z[j] - top) * ALL((REAL)b), weight;
-            Doubles rest[HALVES];
+            WIDE_VEC rest[PARTS];
             const MASK at_top = x >= ALL((REAL)0);
             WEIGH(weight, x);
             tops -= at_top;
             weight = (VEC)((MASK)weight & ~at_top);
             WIDEN(rest, weight);
-            for (int h = 0; h < HALVES; h++)
+            for (int h = 0; h < PARTS; h++)
                 total[h] += rest[h];
         }
         WIDEN(n_tops, __builtin_convertvector(tops, VEC));
         double sums[LANES];
-        for (int h = 0; h < HALVES; h++)
+        for (int h = 0; h < PARTS; h++)
             total[h] += n_tops[h];
         memcpy(sums, total, sizeof sums);
         for (int64_t i = 0; i < LANES && start + i < n; i++)
@@ -324,14 +336,22 @@ WIDE int64_t NAME(assay_confidence)(const REAL *scores, int64_t n, int64_t k, do
 
 #undef REAL
 #undef LANES
+#undef TURNED
+#undef VERSIONS
 #undef VEC
 #undef MASK
 #undef ALL
 #undef EXP
 #undef TURN
 #undef LEAST
-#undef HALVES
+#undef PARTS
+#undef WIDE_VEC
+#undef WIDE_MASK
+#undef WIDE_ALL
+#undef LOG
+#undef ADD_FOURS
 #undef WIDEN
+#undef BITS
 #undef NAME
 #undef BLEND
 #undef GATHER

@@ -76,18 +76,20 @@ def aurc(x: Rankable, *, trapezoid: bool = False) -> float:
         return (at_ends + r.order.tie_excess) / r.n
     if len(r.score) == r.n and r.weighing is None:
         return at_ends / r.n
-    return (at_ends + tie_excess(r, np.flatnonzero(r.size != 1))) / r.n
+    return (at_ends + tie_excess(r, np.flatnonzero(r.kept[:-1] + 1 != r.kept[1:]))) / r.n
 
 
 def tie_excess(r: Ranking, tied: Labels) -> float:
     """What the risks inside tie blocks add up to, over all orders, beyond the risk at the end of each."""
     from scipy.special import digamma
 
-    before, after, wrong, rate = r.kept[tied], r.kept[tied + 1], r.wrong[tied], r.misses[tied] / r.size[tied]
+    before, after, wrong = r.kept[tied], r.kept[tied + 1], r.wrong[tied]
+    size, misses = after - before, r.wrong[tied + 1] - wrong
+    rate = misses / size
     # After j of a block the expected risk is (wrong + j rate) / (before + j); summing it over j = 1..size takes the
     # harmonic numbers between the two ends of the block.
-    inside = r.misses[tied] + (wrong - rate * before) * (digamma(after + 1) - digamma(before + 1))
-    return float((inside - r.size[tied] * r.wrong[tied + 1] / after).sum())
+    inside = misses + (wrong - rate * before) * (digamma(after + 1) - digamma(before + 1))
+    return float((inside - size * (wrong + misses) / after).sum())
 
 
 def aurc_in_file_order(outcomes: Outcomes) -> float:

@@ -7,6 +7,7 @@ the documentation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -14,6 +15,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.lookup import check_values, lookup
 from assay._core.own_code import entry_point, import_own, is_own
@@ -70,6 +72,8 @@ from assay.metrics.inference import (
 from assay.metrics.inference import _rules as rules
 from assay.metrics.inference._rules import FloorRule, IntervalRule, PairedRule
 from assay.predictions import Predictions
+
+MANY_ROWS, SEVERAL = 200_000, 8  # from so many rows and metrics on, threads save more than they cost
 
 
 @dataclass(frozen=True)
@@ -472,17 +476,24 @@ def evaluate(
         raise InputError("evaluate takes predictions or arrays, not both")
     if keys is None:
         t = tables(predictions)
-        return {key: t.once(each.of) for key, each in METRICS.items() if each.needs(t)}
+        return _values(t, {key: each for key, each in METRICS.items() if each.needs(t)})
     asked = {key: metric(key) for key in keys}
     classwise = any(each.needs is _all_classes for each in asked.values())
     t = predictions if isinstance(predictions, Tables) else Tables(predictions, classwise)
-    return {key: _required(each, t) for key, each in asked.items()}
+    for each in asked.values():
+        if not each.needs(t):
+            raise InputError(f"these predictions do not give '{each.key}': {each.line}")
+    return _values(t, asked)
 
 
-def _required(metric: Metric, t: Tables) -> float:
-    if not metric.needs(t):
-        raise InputError(f"these predictions do not give '{metric.key}': {metric.line}")
-    return t.once(metric.of)
+def _values(t: Tables, asked: dict[str, Metric]) -> dict[str, float]:
+    """Values by key; of many rows on several threads, once the tables that most metrics share are there."""
+    if loops.n_threads() == 1 or len(asked) < SEVERAL or t.summary is not None or len(t.outcomes) < MANY_ROWS:
+        return {key: t.once(each.of) for key, each in asked.items()}
+    with ThreadPoolExecutor(loops.n_threads()) as pool:
+        list(pool.map(lambda name: getattr(t, name), ("ranking", "width")))
+        list(pool.map(lambda name: getattr(t.ranking, name), ("areas", "right")))
+        return dict(zip(asked, pool.map(lambda each: t.once(each.of), asked.values()), strict=True))
 
 
 def _of_arrays(logits: ArrayLike | None, probabilities: ArrayLike | None, labels: ArrayLike | None) -> Predictions:
