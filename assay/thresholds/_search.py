@@ -14,7 +14,7 @@ STEP = 1.005  # each look takes in .5 % more samples than the last
 APART = 10  # a chain of tests starts at the fewest samples that can pass, and again at about each factor of this
 SPREAD = 0.25  # share of the doubt for starts at equal distances
 MOST = 20  # of those starts
-ERRORS = 10  # that the risk allows between two of them, at least
+ERRORS = 10  # that the risk allows between two of more than two of them, and in all, at least
 
 
 def fewest(risk: float, doubt: float) -> int:
@@ -48,8 +48,8 @@ def _starts(n: float, risk: float, doubt: float) -> tuple[Floats, Floats]:
     surest answers do not end the search. Where the risk allows too few errors, those could pass nothing.
     """
     n_chains = 1 + int(log(n / fewest(risk, doubt)) / log(APART))
-    n_spread = min(MOST, int(n * risk / ERRORS))
-    spread = SPREAD * doubt if n_spread > 1 else 0.0
+    n_spread = min(MOST, max(2, int(n * risk / ERRORS))) if n * risk >= ERRORS * (1 - 1e-9) else 0
+    spread = SPREAD * doubt if n_spread else 0.0
     first = fewest(risk, (doubt - spread) / n_chains)
     sizes = [first * (n / first) ** (np.arange(n_chains) / n_chains)]
     shares = [np.full(n_chains, (doubt - spread) / n_chains)]
