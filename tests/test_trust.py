@@ -715,6 +715,16 @@ def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
             files.read(tmp_path / f"x.{ending}")
 
 
+def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LARGE", 10**6)
+    with ZipFile(tmp_path / "x.eval", "w", ZIP_BZIP2) as archive:
+        archive.writestr("header.json", '{"eval": {}}')
+        for i in range(4):
+            archive.writestr(f"samples/{i}.json", "[" + " " * 10**6 + "]")
+    with pytest.raises(InputError, match=r"x.eval: unpacks to .* refused"):
+        files.read(tmp_path / "x.eval")
+
+
 def test_side_columns_of_another_length_are_refused():
     with pytest.raises(InputError, match="2 rows of confidence but 3 of nll"):
         Outcomes(np.array([0.1, 0.2]), np.array([True, False]), nll=np.zeros(3))
