@@ -68,6 +68,12 @@ def write_history(folder: Path, rows: list[dict[str, float | None]], **more: obj
     return folder
 
 
+def test_figures_whose_mean_would_be_infinite_are_refused(tmp_path):
+    folder = write_history(tmp_path / "a", [{"epoch": 0, "loss": 1e308}])
+    with pytest.raises(InputError, match=r"history.json: is damaged: .* at most 1e\+300"):
+        analyses.history(folder)
+
+
 def test_what_was_undefined_in_a_history_is_nan(tmp_path):
     [row] = analyses.history(write_history(tmp_path / "a", [{"epoch": 0, "test_auroc": None, "loss": 0.5}]))
     assert isnan(row["test_auroc"])

@@ -13,7 +13,7 @@ from test_cli import run  # noqa: F401
 
 from assay import Outcomes, Predictions, audit, evaluate, files, metrics
 from assay._core.arrays import InputError
-from assay.boards import KEYS, RANKED, Sheet, board, cross_fitted, measure, rank_ranges
+from assay.boards import KEYS, RANKED, Sheet, auroc_within, board, cross_fitted, measure, rank_ranges
 from assay.files import Columns
 from assay.report import boards
 from assay.report.page import board_page
@@ -145,6 +145,28 @@ def test_a_corrected_line_is_calibrated_and_keeps_its_ranking():
     assert line.corrected.auroc > line.cells["auroc"].value - 0.01
 
 
+@pytest.mark.parametrize("digits", [2, 15])
+@pytest.mark.parametrize("slope", [1.0, 0.02, -0.3])
+def test_no_auroc_falls_by_a_correction(slope, digits):
+    """Confidences that rank well, hardly, and below chance, with and without ties; the maps differ between folds."""
+    rng = np.random.default_rng(0)
+    odds = rng.normal(1, 1.5, 2400)
+    correct = rng.random(2400) < 1 / (1 + np.exp(-slope * odds))
+    rows = Outcomes.from_scores(np.round(1 / (1 + np.exp(-odds)), digits), correct)
+    after, fold = cross_fitted(rows, np.arange(2400))
+    assert auroc_within(after, fold) == auroc_within(rows, fold)
+    assert auroc_within(rows, fold) == pytest.approx(metrics.auroc(rows), abs=0.002)
+
+
+def test_auroc_within_folds_counts_the_pairs_of_each_fold():
+    rng = np.random.default_rng(0)
+    rows = Outcomes.from_scores(np.round(rng.random(60), 1), rng.random(60) < 0.6)
+    fold = np.arange(60) % 3
+    c, right = rows.confidence, rows.correct
+    pairs = [(i, j) for i in range(60) for j in range(60) if right[i] and not right[j] and fold[i] == fold[j]]
+    assert auroc_within(rows, fold) == pytest.approx(np.mean([(c[i] > c[j]) + (c[i] == c[j]) / 2 for i, j in pairs]))
+
+
 @pytest.fixture
 def table(tmp_path):
     """Two models, two confidences with gaps, one of them in per cents by mistake."""
@@ -216,7 +238,7 @@ def test_the_terminal_shows_intervals_where_there_is_room(table):
     assert "floor" in texts[160]
     assert "floor" not in texts[80]
     assert "<b>one</b> " in texts[80]
-    assert "Rows and intervals: --to, --html" in texts[80]
+    assert "Rows and intervals: --to, --html" in " ".join(texts[80].split())
 
 
 def test_files_of_logits_are_models_too(run, tmp_path):  # noqa: F811

@@ -16,11 +16,12 @@ import pytest
 
 from assay import Outcomes, Predictions, audit, compare, examples, files, metrics
 from assay._core import loops
+from assay.boards import Board, Sheet, board
 from assay.cli.audit import audit_command
 from assay.cli.compare import compare_command
 from assay.metrics import _tables
 from assay.published import Figure
-from assay.report.page import audit_page, compare_page, shown_by, study_page, threshold_page
+from assay.report.page import audit_page, board_page, compare_page, shown_by, study_page, threshold_page
 from assay.report.page._epochs import room
 from assay.report.page._mistakes import answers, mistakes
 from assay.report.page._tables import RISKS
@@ -702,6 +703,36 @@ def test_of_twenty_models_each_can_be_chosen(opened):
     assert len(all_texts(driver, "#overview .risk .scatterlayer .trace")) == 20
     click(driver, "#choice label:nth-of-type(20) input")
     assert shown(driver, "header .size").startswith("model 19 · 800 samples")
+
+
+CONFIDENCES = ("stated", "log_probability", "wording")
+
+
+@pytest.fixture(scope="module")
+def board_of_many(folder):
+    """A board of 100 models with three confidences each and fourteen categories, all but three of them copies."""
+    rng = np.random.default_rng(0)
+    rows = Outcomes.from_scores(p := rng.random(1400), rng.random(1400) < p, group=np.arange(1400) % 14)
+    lines = board([Sheet("m", name, rows, np.arange(1400), 1400) for name in CONFIDENCES]).lines
+    many = Board(tuple(replace(line, model=f"model {i} {EVIL}") for i in range(100) for line in lines))
+    board_page(many, folder / "board.html")
+
+
+def test_a_board_of_100_models_and_3_confidences_opens_in_two_seconds(opened, board_of_many):
+    """The fastest of three: other processes may take the core meanwhile."""
+    loaded = "return performance.getEntriesByType('navigation')[0].loadEventEnd"
+    assert 0 < min(opened("board").execute_script(loaded) for _ in range(3)) < 2000
+
+
+def test_the_map_of_a_board_follows_its_filter(opened, board_of_many):
+    from selenium.webdriver.common.by import By
+
+    driver = opened("board")
+    assert len(all_texts(driver, "#board tbody tr")) == len(all_texts(driver, "#map .scatterlayer .point")) == 300
+    assert len(all_texts(driver, "#categories tbody tr")) == 20
+    driver.find_element(By.CSS_SELECTOR, "#board input").send_keys("model 42 ")
+    assert [text.split(EVIL)[0] for text in all_texts(driver, "#board tbody td:first-child")] == 3 * ["model 42 "]
+    assert len(all_texts(driver, "#map .scatterlayer .point")) == 3
 
 
 def test_the_study_page_draws_everything(opened):

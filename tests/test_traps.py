@@ -99,6 +99,10 @@ def test_classwise_ece_knows_all_classes_not_only_those_seen():
     assert evaluate(Predictions.from_probabilities(p, labels))["classwise_ece"] == pytest.approx((0 + 0.1 + 0.1) / 3)
 
 
+def test_tace_of_no_probability_above_its_threshold_is_nan():
+    assert np.isnan(metrics.tace(Predictions.from_logits(np.zeros((2, 500)), [0, 1])))
+
+
 def test_tace_uses_its_threshold():
     p = np.array([[0.92, 0.05, 0.03]] * 10)
     predictions = Predictions.from_probabilities(p, [0] * 10)

@@ -8,6 +8,9 @@ import pty
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_BZIP2, ZIP_LZMA, ZIP_STORED, ZipFile
 
@@ -359,25 +362,61 @@ def test_verify_finds_a_changed_file_in_a_whole_study(run_folder, capsys):
     assert exit_code("verify", "nowhere") == 2
 
 
-@pytest.mark.parametrize("ending", ["parquet", "npz"])
-def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, ending):
+def written(file: Path) -> Predictions:
+    """Rows with every kind of column, which the file then has."""
     rng = np.random.default_rng(0)
     tags = {"ids": [f"n{i}" for i in range(40)], "group": list("ab" * 20)}
-    whole = Predictions.from_logits(rng.normal(size=(40, 3)).astype(np.float32), rng.integers(0, 3, 40), **tags)
-    file = tmp_path / f"x.{ending}"
-    files.write(whole, file)
-    content = file.read_bytes()
-    for bit in rng.integers(0, 8 * len(content), 150):
+    rows = Predictions.from_logits(rng.normal(size=(40, 3)).astype(np.float32), rng.integers(0, 3, 40), **tags)
+    files.write(rows, file)
+    return rows
+
+
+def read_flipped(file: Path, content: bytes, bit: int) -> Predictions | None:
+    """What is read if one bit of the content is another; None if it is refused."""
+    flipped = bytearray(content)
+    flipped[bit // 8] ^= 1 << (bit % 8)
+    file.write_bytes(flipped)
+    try:
+        found = files.read(file)
+    except InputError:
+        return None
+    assert isinstance(found, Predictions)
+    return found
+
+
+def assert_the_same_or_refused(file: Path, bits: Iterable[int] | None = None) -> None:
+    whole, content = written(file), file.read_bytes()
+    for bit in range(8 * len(content)) if bits is None else bits:
+        found = read_flipped(file, content, bit % (8 * len(content)))
+        for name in ("values", "labels", "ids", "group") if found else ():
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), err_msg=f"{name}, bit {bit}")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, ending):
+    assert_the_same_or_refused(tmp_path / f"x.{ending}", np.random.default_rng(0).integers(0, 10**6, 150).tolist())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_every_flipped_bit_is_an_error_or_changes_nothing(tmp_path, ending):
+    assert_the_same_or_refused(tmp_path / f"x.{ending}")
+
+
+def test_a_row_group_that_says_another_number_of_rows_is_refused(tmp_path):
+    """What describes the pages has no checksum of its own: 40 rows became 8, and only those were read."""
+    file = tmp_path / "x.parquet"
+    written(file)
+    content, refused = file.read_bytes(), 0
+    for bit in range(8 * content.rindex(b"parquet-cpp"), 0, -1):
         flipped = bytearray(content)
         flipped[bit // 8] ^= 1 << (bit % 8)
-        file.write_bytes(flipped)
-        try:
-            found = files.read(file)
-        except InputError:
-            continue
-        assert isinstance(found, Predictions)
-        for name in ("values", "labels", *tags):
-            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), err_msg=f"{name}, bit {bit}")
+        with suppress(pa.ArrowException, OSError):
+            about = pq.read_metadata(BytesIO(flipped))
+            if about.num_row_groups == 1 and about.row_group(0).num_rows < about.num_rows == 40:
+                refused += read_flipped(file, content, bit) is None
+                break
+    assert refused == 1
 
 
 # One line, always.
@@ -502,6 +541,39 @@ def test_bytes_that_are_no_text_are_one_line(tmp_path, capfd):
     assert capfd.readouterr().err == f"assay: {tmp_path / 'x.csv'}: {why}\n"
 
 
+def test_bytes_that_are_no_text_are_shown_with_their_row(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"confidence,correct\n0.5,1\n0.5,\xff\n")
+    with pytest.raises(InputError, match=r"x.csv: column 'correct', row 1: b'\\xff' is no text in UTF-8"):
+        files.read(tmp_path / "x.csv")
+
+
+def test_numbers_that_stand_for_no_character_are_refused(tmp_path):
+    text = np.array([[0x110000], [0x61]], dtype="<u4").view("<U1")[:, 0]
+    np.savez(tmp_path / "x.npz", logits=np.zeros((2, 2)), labels=[0, 1], ids=text)
+    with pytest.raises(InputError, match=r"x.npz: column 'ids' holds Python objects or is damaged"):
+        files.read(tmp_path / "x.npz")
+
+
+def test_a_single_value_is_no_column(tmp_path):
+    np.savez(tmp_path / "x.npz", logits=np.float32(1), labels=[0, 1])
+    with pytest.raises(InputError, match=r"x.npz: 'logits' is a single value, not a column"):
+        files.read(tmp_path / "x.npz")
+
+
+def test_a_file_may_have_a_name_like_a_list(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    files.write(Outcomes.from_scores([0.5, 0.6], [0, 1]), Path("[x].csv"))
+    assert exit_code("audit", "[x].csv") == 0
+    assert exit_code("board", "[x].csv", "[/y].csv") == 2
+    assert capsys.readouterr().err == "assay: [/y].csv: no such file\n"
+
+
+def test_a_closed_output_loses_no_file(tmp_path):
+    words = f"{sys.executable} -m assay audit --json {tmp_path}/a.json >&-"
+    assert subprocess.run(words, shell=True, check=False, stderr=subprocess.PIPE).stderr == b""
+    assert json.loads((tmp_path / "a.json").read_text())
+
+
 def test_links_in_a_circle_are_one_line(tmp_path, capsys):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert exit_code("audit", "x.npz", "--json", tmp_path / "loop" / "a.json") == 2
@@ -513,6 +585,8 @@ BROKEN_MAPS = {
     "a text for a number": {"kind": "Temperature", "fit": FIT, "t": "2", "n_classes": 2},
     "a number that cannot be": {"kind": "Temperature", "fit": FIT, "t": -1.0, "n_classes": 2},
     "a number too large": {"kind": "Logistic", "fit": FIT, "a": 1e308, "b": 1.0, "m": 0.0},
+    "a temperature too high": {"kind": "Temperature", "fit": FIT, "t": 1e308, "n_classes": 2},
+    "a temperature too low": {"kind": "Temperature", "fit": FIT, "t": 1e-320, "n_classes": 2},
     "true for a number": {"kind": "Temperature", "fit": FIT, "t": True, "n_classes": 2},
     "nothing for a fit": {"kind": "Temperature", "fit": None, "t": 2.0, "n_classes": 2},
     "an unknown field": {"kind": "Temperature", "fit": FIT, "t": 2.0, "n_classes": 2, "x": 1},
@@ -547,7 +621,16 @@ PROMISE = {"value": 0.5, "guaranteed_risk": 0.1, "confidence": 0.95, "n": 100, "
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"n": "9"}, {"accepted": [1]}, {"confidence": None}, {"wrong": 60}, {"n": 0}, {"guaranteed_risk": 0.0}]
+    "wrong",
+    [
+        {"n": "9"},
+        {"accepted": [1]},
+        {"confidence": None},
+        {"wrong": 60},
+        {"n": 0},
+        {"guaranteed_risk": 0.0},
+        {"n": 10**30},
+    ],
 )
 def test_a_threshold_that_cannot_be_is_not_loaded(tmp_path, wrong):
     (tmp_path / "t.json").write_text(json.dumps(PROMISE))
@@ -630,6 +713,16 @@ def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
         files.write(zeros, tmp_path / f"x.{ending}")
         with pytest.raises(InputError, match=r"unpacks to .* refused"):
             files.read(tmp_path / f"x.{ending}")
+
+
+def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LARGE", 10**6)
+    with ZipFile(tmp_path / "x.eval", "w", ZIP_BZIP2) as archive:
+        archive.writestr("header.json", '{"eval": {}}')
+        for i in range(4):
+            archive.writestr(f"samples/{i}.json", "[" + " " * 10**6 + "]")
+    with pytest.raises(InputError, match=r"x.eval: unpacks to .* refused"):
+        files.read(tmp_path / "x.eval")
 
 
 def test_side_columns_of_another_length_are_refused():

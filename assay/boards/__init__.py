@@ -1,7 +1,7 @@
 """Many models at once: a leaderboard of accuracy, calibration and refinement, with what cannot be told apart."""
 
 from assay.boards._board import Board, Line, board
-from assay.boards._measuring import KEYS, Corrected, Measured, cross_fitted, measure
+from assay.boards._measuring import KEYS, Corrected, Measured, auroc_within, cross_fitted, measure
 from assay.boards._ranks import RANKED, RankRange, rank_ranges
 from assay.files import Sheet
 
@@ -14,6 +14,7 @@ __all__ = [
     "Measured",
     "RankRange",
     "Sheet",
+    "auroc_within",
     "board",
     "cross_fitted",
     "measure",

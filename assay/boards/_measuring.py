@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from assay.auditing import Measurement
 from assay.calibrators import auto
 from assay.files import Sheet
 from assay.maps import apply
-from assay.metrics import METRICS, Tables, evaluate, ranking
+from assay.metrics import METRICS, Tables, evaluate
 from assay.metrics.inference import Withheld
 from assay.predictions import Outcomes
 from assay.thresholds import choose_threshold
@@ -25,7 +26,7 @@ DRAWS = 300  # of the noise floor
 
 @dataclass(frozen=True)
 class Corrected:
-    """What a cross-fitted correction leaves. AUROC is that within the folds: each map is judged on its own rows."""
+    """What a cross-fitted correction leaves; its AUROC is that of `auroc_within`."""
 
     ece: Measurement
     auroc: float
@@ -71,11 +72,19 @@ def _corrected(rows: Outcomes, question: Tags) -> Corrected | None:
         after, fold = cross_fitted(rows, question)
     except InputError:  # too few rows to fit and judge a map
         return None
-    parts = [ranking(after[fold == i]) for i in range(FOLDS)]
-    pairs = np.array([r.n_wrong * (r.n - r.n_wrong) for r in parts], dtype=np.float64)
-    within = [METRICS["auroc"].of(Tables(after[fold == i])) if pairs[i] else 0.0 for i in range(FOLDS)]
-    auroc = float(pairs @ within / pairs.sum()) if pairs.any() else float("nan")
-    return Corrected(_cell("ece", Tables(after, draws=DRAWS)), auroc)
+    return Corrected(_cell("ece", Tables(after, draws=DRAWS)), auroc_within(after, fold))
+
+
+def auroc_within(rows: Outcomes, fold: Labels) -> float:
+    """How often a right answer is more confident than a wrong one of its fold.
+
+    Every fold has its own map, so confidences of two folds have no common scale: their order would show that maps
+    differ.
+    """
+    parts = [Tables(rows[fold == i]) for i in range(FOLDS)]
+    pairs = np.array([t.ranking.n_wrong * (t.ranking.n - t.ranking.n_wrong) for t in parts], dtype=np.float64)
+    within = [t.once(METRICS["auroc"].of) if count else 0.0 for t, count in zip(parts, pairs, strict=True)]
+    return float(pairs @ within / pairs.sum()) if pairs.any() else float("nan")
 
 
 def cross_fitted(rows: Outcomes, question: Tags, *, seed: int = 0) -> tuple[Outcomes, Labels]:
@@ -86,7 +95,9 @@ def cross_fitted(rows: Outcomes, question: Tags, *, seed: int = 0) -> tuple[Outc
         raise InputError(f"{len(names)} questions are too few for {FOLDS} folds")
     confidence = np.empty(len(rows))
     for i in range(FOLDS):
-        mapping = auto(rows[fold != i], folds=FOLDS)
+        with warnings.catch_warnings():  # that confidences rank below chance, which the line shows
+            warnings.simplefilter("ignore", UserWarning)
+            mapping = auto(rows[fold != i], folds=FOLDS)
         confidence[fold == i] = apply(mapping, rows[fold == i]).outcomes().confidence
     return Outcomes.from_scores(confidence, rows.correct, group=rows.group, cluster=rows.cluster), fold
 

@@ -24,7 +24,7 @@ from assay.predictions import Outcomes, Predictions
 Calibrator = Callable[[Any], Map]
 
 # Simplest first, and those that may change a label after those that cannot. None ties answers that were told apart.
-OF_CONFIDENCE: tuple[Calibrator, ...] = (platt, beta, without_ties(spline), without_ties(isotonic))
+OF_CONFIDENCE: tuple[Calibrator, ...] = tuple(map(without_ties, (platt, beta, spline, isotonic)))
 FAMILY: tuple[Calibrator, ...] = (
     *(temperature, ensemble_temperature),
     *OF_CONFIDENCE,
@@ -49,8 +49,8 @@ def auto(
     As low means within one standard error of the difference, sample by sample; within two if the difference is below
     .001; or within .0001. What a map of the confidence leaves to the other classes is shared out in their proportion. A
     candidate that is far behind after a fold is not fitted again, and one with a number for each pair of classes needs
-    ten rows a class. Splines and isotonic curves are tilted by a ten-thousandth of the given confidence, so that they
-    tie no answers. All candidates are in the map's `fit.chosen_from`, the reason of the choice in `fit.why`.
+    ten rows a class. Splines, isotonic curves and constants are tilted by a ten-thousandth of the given confidence, so
+    that they tie no answers. All candidates are in the map's `fit.chosen_from`, the reason of the choice in `fit.why`.
 
     For confidences alone, or if a true class has probability 0, only maps of the confidence are compared, by the
     top-label log loss. Four maps of one number that keep its order need no preference for the simplest: unless no map

@@ -140,19 +140,22 @@ def _rising(values: Floats, size: Floats) -> Floats:
     return np.asarray(isotonic_regression(values, weights=size).x)
 
 
-def without_ties(calibrator: Callable[..., Curve]) -> Callable[[Predictions | Outcomes], Curve]:
-    """The calibrator with a ten-thousandth of the given confidence mixed into its curve, so that the curve rises.
+def without_ties(calibrator: Callable[..., ConfidenceMap]) -> Callable[[Predictions | Outcomes], ConfidenceMap]:
+    """The calibrator with a ten-thousandth of the given confidence mixed in where it is a curve or a constant.
 
     A flat stretch gives the same confidence to answers that the model told apart, and AUROC falls where it was right.
     The scale of a score that is no probability is that of the held-out rows.
     """
 
     @wraps(calibrator)
-    def fit(held_out: Predictions | Outcomes) -> Curve:
+    def fit(held_out: Predictions | Outcomes) -> ConfidenceMap:
         outcomes, flat = held_out.outcomes(), calibrator(held_out)
-        x = np.union1d(flat.x, [0.0, 1.0]) if outcomes.is_probability else flat.x
+        x = flat.x if isinstance(flat, Curve) else np.quantile(outcomes.confidence, [0, 1])
+        if not isinstance(flat, Curve) and np.ptp(flat(x)) > 0:
+            return flat
+        x = np.union1d(x, [0.0, 1.0]) if outcomes.is_probability else x
         old = (x - x[0]) / max(x[-1] - x[0], np.finfo(float).tiny)
-        y = (1 - TILT) * np.interp(x, flat.x, flat.y) + TILT * old
+        y = (1 - TILT) * flat(x) + TILT * old
         return _fitted(outcomes, brier, lambda fit: Curve(fit, x, y))
 
     return fit

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 import assay
 from assay.cli.errors import errors_as_lines
@@ -56,7 +56,15 @@ def version() -> str:
     return f"{assay.__version__}, {'with' if loops.AVAILABLE else 'without'} compiled loops"
 
 
-app = App(name="assay", help=assay.__doc__, version=version, help_format="plaintext", suppress_keyboard_interrupt=False)
+AS_TYPED = Parameter(json_list=False, json_dict=False)  # a file may be called [x].npz
+app = App(
+    name="assay",
+    help=assay.__doc__,
+    version=version,
+    help_format="plaintext",
+    default_parameter=AS_TYPED,
+    suppress_keyboard_interrupt=False,
+)
 for name, line in COMMANDS.items():
     app.command(f"assay.cli.{name}:{name}_command", name=name, help=line, help_epilogue=f"Example: {EXAMPLES[name]}")
 app.command("assay.cli.study:study_app", name="study", help="Run a study of many trainings, and report its results.")

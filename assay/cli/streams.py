@@ -31,9 +31,14 @@ class _Patient(RawIOBase):
 
 
 def make_patient() -> None:
-    """Make standard output and standard error outlive their readers, and write ? for signs that they do not have."""
+    """Make standard output and standard error outlive their readers, and write ? for signs that they do not have.
+
+    A stream that was closed before the command began (`>&-`) goes nowhere.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
             raw = BufferedWriter(_Patient(stream.fileno()))
             setattr(sys, name, TextIOWrapper(raw, stream.encoding, errors="replace", line_buffering=True))

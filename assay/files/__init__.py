@@ -699,7 +699,10 @@ def _score(column: Array, name: str, n: int) -> Array:
 
 def _column(table: Mapping[str, Array], name: str, flag: str) -> Array:
     _require(table, name, flag)
-    return table[name]
+    found = table[name]
+    if not found.ndim:
+        raise InputError(f"'{name}' is a single value, not a column")
+    return found
 
 
 def _require(table: Mapping[str, Array], name: str, flag: str) -> None:

@@ -12,7 +12,7 @@ from zipfile import ZipFile, ZipInfo
 
 from assay._core.arrays import Array, InputError
 from assay._core.lookup import lookup
-from assay._core.reading import ending, unpacking
+from assay._core.reading import ending, refuse_bomb, unpacking
 from assay.files import _helm, _hle, _inspect, _lm_eval
 from assay.files._formats import LazyTable
 from assay.files._records import Record, table_of
@@ -81,10 +81,9 @@ def _archive(path: Path) -> object:
         samples = [info for name, info in inside.items() if name.startswith("samples/")]
         if "header.json" not in inside:
             raise InputError("is no finished Inspect log: the archive has no header.json")
-        header, *rows = (
-            _parsed(_member(archive, stream, info).decode(), info.filename)
-            for info in (inside["header.json"], *samples)
-        )
+        members = [inside["header.json"], *samples]
+        refuse_bomb(path, sum(info.file_size for info in members))
+        header, *rows = (_parsed(_member(archive, stream, info).decode(), info.filename) for info in members)
     return {**header, "samples": rows} if isinstance(header, dict) else header
 
 

@@ -6,6 +6,7 @@ A reader takes the names of the columns that hold tags: these are read as text.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -101,10 +102,19 @@ def _npz_column(path: Path, archive: Any, name: str) -> Array:
     refuse_bomb(path, archive.zip.getinfo(member if member in archive.zip.NameToInfo else name).file_size)
     try:
         with catch_warnings(action="ignore"):  # of Python, which parses what describes the array
-            return np.asarray(archive[name])
+            found = np.asarray(archive[name])
+        _refuse_no_text(found)
+        return found
     except ValueError as problem:
         store = "store text as an array of str, and rows of equal length as one array of numbers"
         raise InputError(f"column '{name}' holds Python objects or is damaged; {store}") from problem
+
+
+def _refuse_no_text(found: Array) -> None:
+    """Refuse numbers that stand for no character: numpy makes texts of them that Python cannot handle."""
+    codes = found.reshape(-1).view(f"{found.dtype.byteorder}u4") if found.dtype.kind == "U" and found.nbytes else ()
+    if len(codes) and int(np.max(codes)) > sys.maxunicode:
+        raise ValueError("no text")
 
 
 def _write_npz(table: Mapping[str, Array], stream: IO[bytes]) -> None:
@@ -184,7 +194,8 @@ def file_system(address: str) -> tuple[Any, str]:
 def _check_layout(about: Any) -> None:
     """Compare names, types and rows with those that `_layout` wrote: pages have checksums, what describes them not."""
     written = (about.metadata or {}).get(LAYOUT)
-    if written is not None and written != _layout(about.schema.to_arrow_schema(), about.num_rows):
+    rows = sum(about.row_group(i).num_rows for i in range(about.num_row_groups))  # as many are read
+    if rows != about.num_rows or written not in (None, _layout(about.schema.to_arrow_schema(), rows)):
         raise InputError("is damaged: its columns or rows are not those that were written")
 
 
@@ -394,11 +405,20 @@ def _from_arrow_column(name: str, column: Any) -> Array:
         if len(other):
             raise InputError(f"column '{name}', row {other[0]}: {lengths[other[0]]} values, row 0 has {lengths[0]}")
         return np.asarray(flat).reshape(len(column), lengths[0])
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        return np.array([_decoded(name, row, cell) for row, cell in enumerate(column.to_pylist())])
     if pa.types.is_boolean(column.type):
         flags = [_unpacked(chunk) for chunk in column.chunks]
         return flags[0] if len(flags) == 1 else np.concatenate(flags)
     array = column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
     return array.astype(str) if array.dtype == object else np.asarray(array)
+
+
+def _decoded(name: str, row: int, cell: bytes) -> str:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError as problem:
+        raise InputError(f"column '{name}', row {row}: {cell!r:.40} is no text in UTF-8") from problem
 
 
 def _unpacked(bits: Any) -> Array:

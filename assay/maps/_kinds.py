@@ -86,6 +86,11 @@ def calculable(*numbers: Floats | float) -> bool:
     return all(bool((np.abs(x) <= LARGEST).all()) for x in numbers)
 
 
+def divides(number: float) -> bool:
+    """Whether single precision can divide by a number above 0."""
+    return 1 / LARGEST <= number <= LARGEST
+
+
 def rising(x: Floats) -> bool:
     """Whether there are numbers, in order."""
     return x.ndim == 1 and len(x) > 0 and bool((x[1:] >= x[:-1]).all()) and not np.isnan(x).any()

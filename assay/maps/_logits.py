@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay._core.arrays import Array, Floats, log, log_softmax, single, softmax
-from assay.maps._kinds import ConfidenceMap, LogitMap, calculable, probabilities, require
+from assay.maps._kinds import ConfidenceMap, LogitMap, calculable, divides, probabilities, require
 
 FLOOR = -87.0  # about the logarithm of the smallest normal float32
 
@@ -21,7 +21,7 @@ class Temperature(LogitMap):
     gives = "as given"
 
     def __post_init__(self) -> None:
-        require(0 < self.t < np.inf and self.n_classes > 1, self, "a temperature above 0 and two classes or more")
+        require(divides(self.t) and self.n_classes > 1, self, "a temperature of 1e-30 to 1e30 and two classes or more")
 
     @property
     def keeps_label(self) -> bool:
@@ -99,7 +99,7 @@ class Ensemble(LogitMap):
     gives = "log-probabilities"
 
     def __post_init__(self) -> None:
-        require(0 < self.t < np.inf and self.n_classes > 1, self, "a temperature above 0 and two classes or more")
+        require(divides(self.t) and self.n_classes > 1, self, "a temperature of 1e-30 to 1e30 and two classes or more")
         require(self.weights.shape == (3,) and probabilities(self.weights), self, "three weights in [0, 1]")
 
     @property

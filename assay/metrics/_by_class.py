@@ -22,9 +22,11 @@ def classwise_ece(x: Predictions | Tables | ClassBins) -> float:
 
 
 def tace(x: Predictions | Tables | ClassBins) -> float:
-    """Classwise ECE over the probabilities above the threshold only, of the classes that have any."""
+    """Classwise ECE over the probabilities above the threshold only, of the classes that have any; nan if none has."""
     bins = x if isinstance(x, ClassBins) else class_bins(x)
     kept = bins.count.sum(1)
+    if not kept.any():
+        return float("nan")
     return float((np.abs(bins.confidence - bins.correct).sum(1)[kept > 0] / kept[kept > 0]).mean())
 
 

@@ -19,7 +19,7 @@ RANKS = {"accuracy": "accuracy", "calibration": "calibration", "auroc": "AUROC",
 NOTE = (
     "Ranks are ranges: two lines whose ranges overlap cannot be told apart (all pairs tested together, 5 %). "
     "Answerable: share of answers that can be accepted with at most 5 % errors, guaranteed at 95 %. "
-    "Corrected: after `auto`, fitted on other questions."
+    "Corrected: after `auto`, fitted on other questions; its AUROC compares answers under the same map."
 )
 
 

@@ -15,6 +15,7 @@ from assay.maps import Map
 from assay.thresholds._records import Threshold
 
 NESTED = ("instead", "broken")  # what a file has for people to read
+MOST = 2**53  # rows, which a double counts exactly
 
 
 def threshold_under(mapping: Map | None, threshold: Threshold | float | None) -> float:
@@ -49,7 +50,7 @@ def load_threshold(file: str | Path) -> Threshold:
 
 
 def _refuse_impossible(found: Threshold) -> None:
-    counts = 0 <= found.wrong <= found.accepted <= found.n and found.n > 0
+    counts = 0 <= found.wrong <= found.accepted <= found.n and 0 < found.n <= MOST
     promise = 0 < found.guaranteed_risk <= 1 or not found.accepted
     if not (counts and promise and 0 < found.confidence < 1 and not isnan(found.value)):
         raise InputError("its numbers cannot be")

@@ -21,6 +21,7 @@ from assay.metrics import COMPARED, METRICS, Tables
 from assay.metrics.inference import Change, holm
 
 THINKING = ("Qwen3-4B", "Qwen3-14B", "Qwen3-235B-A22B-fp8-tput")
+OTHERWISE = (("Qwen3-0.6B-FP8", "Qwen3-0.6B-think"),)  # thinking against a quantized model without
 QUANTIZED = (("Qwen3-14B", "Qwen3-14B-FP8"), ("Qwen3-14B", "Qwen3-14B-AWQ"), ("Qwen3-32B", "Qwen3-32B-AWQ"))
 # Larger and smaller models of one generation and kind.
 FAMILIES = (
@@ -86,6 +87,8 @@ def main(file: str) -> None:
             told(f"the larger model, {confidence}", found, axis)
             thinking = [((m, confidence), (f"{m}-think", confidence)) for m in THINKING]
             told(f"with thinking, {confidence}", changes(of(thinking), axis), axis)
+            other = [((s, confidence), (t, confidence)) for s, t in OTHERWISE]
+            told(f"with thinking, without quantization, {confidence}", changes(of(other), axis), axis)
             quantized = [((s, confidence), (t, confidence)) for s, t in QUANTIZED]
             told(f"quantized, {confidence}", changes(of(quantized), axis), axis)
     correlations(sheets, models)

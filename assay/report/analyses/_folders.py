@@ -17,6 +17,7 @@ from assay.metrics import Bins
 from assay.report.statistics import Reliability, reliability
 
 EpochRows = list[dict[str, float]]
+LARGEST = 1e300  # figure of an epoch, so that their mean is finite
 
 
 def history(folder: Path) -> EpochRows:
@@ -26,6 +27,8 @@ def history(folder: Path) -> EpochRows:
         found = [{str(key): nan if value is None else float(value) for key, value in row.items()} for row in rows]
         if not all(0 <= row["epoch"] < inf for row in found):
             raise ValueError("epochs count from 0")
+        if any(abs(value) > LARGEST for row in found for value in row.values()):
+            raise ValueError(f"figures are at most {LARGEST:g}")
         return found
 
 
