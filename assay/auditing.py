@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from assay._core.arrays import InputError
 from assay._core.showing import Library, data_frame, html_table
 from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests, summary_tests
 from assay.metrics import METRICS, Metric, Ranking, Summary, Tables
@@ -74,7 +75,9 @@ class Audit:
 
     def plot(self) -> Any:
         """A figure: the reliability diagram, and errors against coverage."""
-        return import_module("assay.report.figures").audit_figure(self.tables)
+        if self.tables is None:
+            raise InputError("this audit has no predictions any more; make it by assay.audit(predictions)")
+        return import_module("assay.report.figures").audit_figure({"model": self.tables})
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
