@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -25,6 +26,7 @@ from assay.files._formats import KINDS, READERS, WRITERS, LazyTable, bits_of, pa
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
+from assay.files._hints import suggested
 from assay.files._repeated import Samples, agreement, best_of_each
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
@@ -575,14 +577,15 @@ def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]
     kinds = named or {kind: name for kind in KINDS if (name := _standard(table, kind))}
     if len(kinds) != 1:
         has = f"{' and '.join(kinds)} together" if kinds else f"only {listed(table)}"
-        flags = "say which column is what by flags, as in --logits NAME --label NAME"
+        like = "" if kinds else suggested(list(table))
+        flags = f"say which column is what by flags, as in {like or '--logits NAME --label NAME'}"
         raise InputError(f"needs one of {', '.join(KINDS)}, has {has}; {flags}")
     kind, name = kinds.popitem()
     return kind, name, bool(named)
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
-    confidence, correct = _numbers(table, columns, name, kind), _correct(table, columns)
+    confidence, correct = _numbers(table, columns, name, kind), _correct(table, columns, name)
     is_probability = kind == "confidence"
     try:
         outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
@@ -594,15 +597,16 @@ def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str
     return replace(outcomes, **present) if present else outcomes
 
 
-def _correct(table: Mapping[str, Array], columns: Columns) -> Array:
+def _correct(table: Mapping[str, Array], columns: Columns, name: str) -> Array:
     """Whether each answer is right: by its column, or by whether the answer is the label."""
     if columns.answer is not None:
         answer, label = _column(table, columns.answer, "answer"), _column(table, columns.label, "label")
         same_kind = (answer.dtype.kind in "biuf") == (label.dtype.kind in "biuf")
         return np.asarray(answer == label if same_kind else answer.astype(str) == label.astype(str))
-    if columns.correct not in table and columns.label in table:
+    if columns.correct not in table and columns.correct == STANDARD.correct:
         hint = "name the column of 0 and 1 by --correct, or that of the answers by --answer"
-        raise InputError(f"says how confident each answer is, but not whether it is right; {hint}")
+        two = f"if '{name}' is the probability of class 1, say --positive {shlex.quote(name)} and name the --label"
+        raise InputError(f"'{name}' says how sure each answer is, but not whether it is right; {hint}; {two}")
     return _cells.truths(_column(table, columns.correct, "correct"))
 
 
