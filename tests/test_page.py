@@ -877,7 +877,7 @@ def newer(folder) -> Path:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare"])
+@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare", "study"])
 def test_nothing_is_cut_and_nothing_overlaps(opened, newer, name, width):
     driver = opened(name)
     resized(driver, width)
