@@ -166,7 +166,7 @@ LABELS = pd.DataFrame(SEVERAL, columns=["y_0", "y_1", "y_2"])
 REFUSED = {
     "85% without a flag": ("x.csv", csv(PER_CENT), C_, "%' is read by --percent"),
     "0,85 without a flag": ("x.csv", csv(COMMA, sep=";"), C_, "is read by --decimal ,"),
-    "--percent of shares": ("x.csv", csv(scored()), [*C_, "--percent"], "holds no per cents: its largest value is 0.9"),
+    "--percent of shares": ("x.csv", csv(scored()), [*C_, "--percent"], "there are no per cents: the largest is 0.9"),
     "per cents": ("x.csv", csv(scored(c=100 * SURE)), C_, "divide per cents by 100"),
     "per cents of classes": ("x.csv", csv(frame(100 * P, "p")), P_, "divide per cents by 100, or say --percent"),
     "probabilities as logits": ("x.csv", csv(frame(P)), Z_, "look like probabilities, each row sums to 1; say --prob"),
@@ -250,7 +250,7 @@ def test_what_is_seen_is_said(tmp_path):
     with pytest.warns(UserWarning, match="5 of 45 rows are ignored"):
         files.read(tmp_path / "y.csv", Columns(logits="z_*", label="y", ignore="-100"))
     frame(ROUNDED, "p").to_csv(tmp_path / "z.csv", index=False)
-    with pytest.warns(UserWarning, match="they are divided by that"):
+    with pytest.warns(UserWarning, match="they are divided by their sum"):
         files.read(tmp_path / "z.csv", Columns(probabilities="p_*", label="y", normalize=True))
 
 

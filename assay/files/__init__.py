@@ -20,6 +20,7 @@ from assay._core.lookup import hint
 from assay._core.reading import PACKED, ending, require_file
 from assay._core.writing import replacing
 from assay.files import _cells, _uqlm
+from assay.files._cells import refuse_shares as refuse_shares
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import KINDS, READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
@@ -41,7 +42,7 @@ ENDINGS = (*READERS, *CONTENTS)
 TEXTS = (".csv", ".tsv", ".json", ".jsonl")  # which may be packed
 WHOLE = (  # what only all rows of a file together tell
     *("prior", "confidence_from", "agreement", "samples", "unanswered"),
-    *("ignore", "positive_label", "percent", "normalize"),
+    *("ignore", "positive_label"),
 )
 FEW = 16  # rows of a file that are looked at to see which columns are needed
 
@@ -322,7 +323,8 @@ def needed(head: Any, columns: Columns = Columns()) -> Needed:
             problems.append(problem)
         else:
             kinds = [str(head.schema.field(name).type) for name in used]
-            is_pair = kinds == ["double", "bool"] and isinstance(rows, Outcomes) and rows.is_probability
+            plain = kinds == ["double", "bool"] and not columns.percent
+            is_pair = plain and isinstance(rows, Outcomes) and rows.is_probability
             return Needed(tuple(used), sum(used.values()), is_pair)
     raise problems[0]
 
@@ -541,7 +543,10 @@ def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15)
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns, where: str = "") -> Predictions | Outcomes:
+    """The predictions in a table: a whole one says `where` it is from, a part of one does not."""
     kind, name, named = _kind(table, columns)
+    if where and columns.percent:
+        refuse_shares(_numbers(table, columns, name, kind))
     if kind in ("confidence", "score"):
         return _outcomes(table, columns, kind, name, SCORES if not named else ())
     return _predictions(table, columns, kind, name, where)
