@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import ceil
 
@@ -176,8 +177,8 @@ def _refit(new: Predictions | Outcomes) -> Difference:
         return Difference(np.nan, np.nan, note=f"only {len(new)} rows")
     try:
         fitted = cross_validated(new, temperature if isinstance(new, Predictions) else platt, folds=FOLDS)
-    except InputError as problem:  # a row that no temperature can mend
-        return Difference(np.nan, np.nan, note=str(problem))
+    except InputError as problem:
+        return _not_fitted(problem)
     return compare(outcomes, fitted)["calibration_part"]
 
 
@@ -188,7 +189,12 @@ def _refit_of_class_1(new: Predictions | Outcomes) -> Difference:
     try:
         return compare(new, cross_applied(new, temperature, folds=FOLDS))["part_positive"]
     except InputError as problem:
-        return Difference(np.nan, np.nan, note=str(problem))
+        return _not_fitted(problem)
+
+
+def _not_fitted(problem: InputError) -> Difference:
+    """Why there is no new fit, without the number of a row, which is that of a fold."""
+    return Difference(np.nan, np.nan, note=re.sub(r"^row \d+: ", "", str(problem)))
 
 
 def _promise_in_words(found: Recheck) -> str:
