@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from assay._core.arrays import InputError
 from assay._core.showing import Library, data_frame, html_table
 from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests, summary_tests
 from assay.metrics import METRICS, Metric, Ranking, Summary, Tables
@@ -39,6 +40,7 @@ class PositiveClass:
 
     excess: float  # mean probability of class 1 minus its share
     p_value: float  # chance that a calibrated model shows such an `ece_positive`
+    name: str = "class 1"  # with what the class is called, if it has a name
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,9 @@ class Audit:
 
     def plot(self) -> Any:
         """A figure: the reliability diagram, and errors against coverage."""
-        return import_module("assay.report.figures").audit_figure(self.tables)
+        if self.tables is None:
+            raise InputError("this audit has no predictions any more; make it by assay.audit(predictions)")
+        return import_module("assay.report.figures").audit_figure({"model": self.tables})
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -162,9 +166,15 @@ def _audit(t: Tables) -> Audit:
         n_wrong=t.ranking.n_wrong,
         measurements=measurements,
         calibrated_p=_p_value("ece", t) if t.is_probability else None,
-        positive=PositiveClass(_excess(t.positive.ranking), _p_value("ece_positive", t)) if t.n_classes == 2 else None,
+        positive=_positive(t) if t.n_classes == 2 else None,
         tables=t,
     )
+
+
+def _positive(t: Tables) -> PositiveClass:
+    classes = t.source.classes if isinstance(t.source, Predictions) else None
+    name = f"class 1 ({classes[1]})" if classes else "class 1"
+    return PositiveClass(_excess(t.positive.ranking), _p_value("ece_positive", t), name)
 
 
 def _measurement(metric: Metric, t: Tables) -> Measurement:
@@ -210,7 +220,7 @@ def _calibration_in_words(found: Audit) -> str:
         return f"{_top_in_words(found, found.calibrated_p)}."
     # Two tests of one model, so each has half a chance of a false alarm.
     top_p, positive_p = holm([found.calibrated_p, found.positive.p_value])
-    top, positive = _top_in_words(found, top_p), _positive_in_words(found, found.positive.excess, positive_p)
+    top, positive = _top_in_words(found, top_p), _positive_in_words(found, found.positive, positive_p)
     if positive_p < LEVEL <= top_p:
         return f"{positive}. The confidence of the answers does not show it: {_against(found['ece'], top_p)}."
     return f"{top}. {positive}."
@@ -230,14 +240,14 @@ def _top_in_words(found: Audit, p_value: float) -> str:
     return f"{'Over' if over > 0 else 'Under'}-confident by {100 * abs(over):.1f} points: {against}"
 
 
-def _positive_in_words(found: Audit, excess: float, p_value: float) -> str:
-    ece = found["ece_positive"]
+def _positive_in_words(found: Audit, positive: PositiveClass, p_value: float) -> str:
+    ece, excess = found["ece_positive"], positive.excess
     against = _against(ece, p_value)
     if p_value >= LEVEL:
-        return f"No sign of it in the probability of class 1: {against}"
+        return f"No sign of it in the probability of {positive.name}: {against}"
     by = f"too {'high' if excess > 0 else 'low'} by {100 * abs(excess):.1f} points"
     where = "too high here and too low there" if abs(excess) < ece.value / 2 else by
-    return f"The probability of class 1 is {where}: {against}"
+    return f"The probability of {positive.name} is {where}: {against}"
 
 
 def _against(ece: Measurement, p_value: float) -> str:
@@ -252,7 +262,9 @@ def _refinement_in_words(found: Audit) -> str:
         return "Ranking cannot be judged: all answers are " + ("wrong." if found.n_wrong else "right.")
     said = f"A right answer is more confident than a wrong one {auroc.value:.1%} of the time ({_bar(auroc)})."
     area = found.measurements.get("roc_auc")
-    return said if area is None else f"{said} The ROC AUC of class 1 is {area.value:.1%} ({_bar(area)})."
+    if area is None or found.positive is None:
+        return said
+    return f"{said} The ROC AUC of {found.positive.name} is {area.value:.1%} ({_bar(area)})."
 
 
 def _bar(m: Measurement) -> str:

@@ -15,7 +15,7 @@ from assay.auditing import audit
 from assay.comparing import compare
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import Threshold, evidence_of
+from assay.thresholds import PositiveThreshold, Threshold, evidence_of, promised_rows
 
 REQUIREMENT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -88,18 +88,22 @@ def check_no_worse(baseline: Predictions | Outcomes, rows: Predictions | Outcome
     return [Check(f"no worse {v.axis}", v.word != "worse", f"{v.word}, {v.reason}") for v in verdicts]
 
 
-def check_promise(rows: Predictions | Outcomes, threshold: Threshold, *, strict: bool = False) -> Check:
+def check_promise(
+    rows: Predictions | Outcomes, threshold: Threshold | PositiveThreshold, *, strict: bool = False
+) -> Check:
     """A threshold's promise on new labels: fails if they show a higher risk, or if `strict` unless they show it kept.
 
-    The bounds are those of `choose_threshold`, at the threshold's own confidence.
+    The bounds are those of `choose_threshold`, at the threshold's own confidence. The risk of a precision or a recall
+    that was promised of class 1 is what is missing to 1.
     """
-    outcomes = rows.outcomes()
-    if threshold.map_digest not in (None, outcomes.map_digest):
+    if threshold.map_digest not in (None, rows.map_digest):
         raise InputError("the threshold was chosen under another map than these predictions have; apply its map first")
-    accepted = outcomes[outcomes.confidence >= threshold.value]
+    accepted = promised_rows(rows, threshold)
     name = f"risk <= {threshold.guaranteed_risk:g} above {threshold.value:.4g}"
+    if isinstance(threshold, PositiveThreshold):
+        name = f"{threshold.goal} >= {threshold.promised:g} from {threshold.value:.4g}"
     if len(accepted) == 0:
-        return Check(name, not strict, "nothing was accepted")
+        return Check(name, not strict, "there is no row that the promise is about")
     low, high = (
         _bound(each, threshold.confidence) for each in (replace(accepted, correct=~accepted.correct), accepted)
     )

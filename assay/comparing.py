@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from math import nan
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,13 @@ class Comparison:
     def to_frame(self, library: Library = "pandas") -> Any:
         """A data frame with one row a metric: both values, their difference, its interval and p-value."""
         return data_frame(self._rows(), library)
+
+    def plot(self) -> Any:
+        """A figure: the reliability diagram of each model, and errors against coverage of both."""
+        if self.tables is None:
+            raise InputError("this comparison has no predictions any more; make it by assay.compare(a, b)")
+        models = dict(zip(("first", "second"), self.tables, strict=True))
+        return import_module("assay.report.figures").audit_figure(models)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [

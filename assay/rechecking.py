@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
 from assay._core.arrays import Floats, InputError
-from assay.calibrators import cross_validated, platt, temperature
+from assay.calibrators import cross_applied, cross_validated, platt, temperature
 from assay.comparing import Difference, compare
 from assay.metrics.inference import fisher
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import Threshold, risk_bound
+from assay.thresholds import PositiveThreshold, Threshold, decided_by, promised_rows, risk_bound
 
 LEVEL = 0.05  # chance of a false alarm, of each question
 LEAST = 1e-5  # the smallest risk for which every number of rows is tried
@@ -22,11 +23,14 @@ FOLDS = 5  # of the refit; it needs twice as many rows
 
 @dataclass(frozen=True)
 class Drift:
-    """How the confidence of new rows compares with that of the rows a threshold was chosen on; needs no labels."""
+    """How the confidence of new rows compares with that of the rows a threshold was chosen on; needs no labels.
+
+    Of a threshold of class 1 the confidence is the probability of class 1, and accepted are the rows answered 1.
+    """
 
     n: int
     accepted: int
-    before: Threshold
+    before: Threshold | PositiveThreshold
     p_value: float  # chance of such a change in the share accepted if nothing changed, two-sided
     mean_confidence: float | None  # none of a mere score
 
@@ -40,16 +44,20 @@ class Drift:
         return self.p_value < LEVEL
 
     def __str__(self) -> str:
-        word = "The confidence has drifted" if self.found else "No sign of drift in the confidence"
-        shares = f"{self.coverage:.1%} of {self.n:,} inputs accepted, {self.before.coverage:.1%} when it was chosen"
+        top = isinstance(self.before, Threshold)
+        what, done = ("confidence", "accepted") if top else ("probability of class 1", "answered 1")
+        word = f"The {what} has drifted" if self.found else f"No sign of drift in the {what}"
+        shares = f"{self.coverage:.1%} of {self.n:,} inputs {done}, {self.before.coverage:.1%} when it was chosen"
         return f"{word}: {shares} (p = {self.p_value:.2g})."
 
     @property
     def expected_accuracy(self) -> str:
-        """The accuracy that the confidence claims, with the condition under which it may be believed."""
+        """What the confidence claims, the accuracy or the share of class 1, and when it may be believed."""
         if self.mean_confidence is None:
             return "A score that is no probability gives no estimate of the accuracy."
-        claim = f"The mean confidence of {self.mean_confidence:.1%} estimates the accuracy only without shift"
+        top = isinstance(self.before, Threshold)
+        of, what = ("confidence", "the accuracy") if top else ("probability", "the share of class 1")
+        claim = f"The mean {of} of {self.mean_confidence:.1%} estimates {what} only without shift"
         return f"{claim}: after a shift it can be wrong by many points, so label some rows."
 
 
@@ -58,8 +66,9 @@ class Recheck:
     """What `recheck` found; `print` it for the verdict in words."""
 
     drift: Drift
-    wrong: int  # errors among the accepted rows
-    bound: float  # upper bound of the risk of accepted inputs, at the confidence of the promise
+    judged: int  # rows that the promise is about: the accepted ones, or of a recall those of class 1
+    wrong: int  # errors among them, or rows that are missed
+    bound: float  # upper bound of their share, at the confidence of the promise
     p_value: float  # chance of so many errors if the promise held
     needed: int  # rows on which a risk of twice the promise is noticed four times in five
     refit: Difference  # calibration part of these rows, and of the same rows after a new fit in cross-validation
@@ -80,7 +89,7 @@ class Recheck:
         return "\n".join([_promise_in_words(self), str(self.drift), _refit_in_words(self)])
 
 
-def recheck(new: Predictions | Outcomes, threshold: Threshold) -> Recheck:
+def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshold) -> Recheck:
     """Hold new labelled rows against a threshold that was chosen on others; a map must be applied to both before.
 
     The promise is tested by the exact binomial test against the promised risk. The confidence has drifted if the share
@@ -100,25 +109,37 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold) -> Recheck:
 
     if new.weights is not None or new.cluster is not None:
         raise InputError("the exact test of a promise knows no weights or clusters; leave these columns out")
-    outcomes = new.outcomes()
-    drift = confidence_drift(outcomes.confidence, threshold, is_probability=outcomes.is_probability)
-    wrong = int((~outcomes.correct & (outcomes.confidence >= threshold.value)).sum())
-    risk = threshold.guaranteed_risk
+    rows, decided = promised_rows(new, threshold), decided_by(new, threshold)
+    drift = confidence_drift(decided.confidence, threshold, is_probability=decided.is_probability)
+    judged, wrong, risk = len(rows), int((~rows.correct).sum()), threshold.guaranteed_risk
     return Recheck(
         drift,
+        judged,
         wrong,
-        float(risk_bound(wrong, drift.accepted, threshold.confidence)) if drift.accepted else 1.0,
-        float(bdtrc(wrong - 1, drift.accepted, risk)) if wrong else 1.0,
-        ceil(accepted_needed(risk) / threshold.coverage),
-        _refit(new, outcomes),
+        float(risk_bound(wrong, judged, threshold.confidence)) if judged else 1.0,
+        float(bdtrc(wrong - 1, judged, risk)) if wrong else 1.0,
+        ceil(accepted_needed(risk) / _share_judged(threshold)),
+        _refit(new) if isinstance(threshold, Threshold) else _refit_of_class_1(new),
     )
 
 
-def confidence_drift(confidence: Floats, threshold: Threshold, *, is_probability: bool = True) -> Drift:
-    """Compare the share of these confidences [n] that a threshold accepts with the share it accepted when chosen."""
+def _share_judged(threshold: Threshold | PositiveThreshold) -> float:
+    """Share of all rows that the promise is about."""
+    if isinstance(threshold, PositiveThreshold) and threshold.goal == "recall":
+        return threshold.positives / threshold.n
+    return threshold.coverage
+
+
+def confidence_drift(
+    confidence: Floats, threshold: Threshold | PositiveThreshold, *, is_probability: bool = True
+) -> Drift:
+    """Compare the share of these confidences [n] that a threshold accepts with the share it accepted when chosen.
+
+    Of a threshold of class 1 they are probabilities of class 1.
+    """
     if not threshold.accepted:
         raise InputError("the threshold accepts nothing, so there is no promise to check")
-    if threshold.weighted is not None:
+    if isinstance(threshold, Threshold) and threshold.weighted is not None:
         raise InputError("the threshold was chosen on weighted rows, to whose share accepted no exact test applies")
     n, accepted = len(confidence), int((confidence >= threshold.value).sum())
     if not n:
@@ -147,20 +168,45 @@ def accepted_needed(risk: float) -> int:
     return int(sizes[min(missed[-1] + 1, len(sizes) - 1)]) if len(missed) else 1
 
 
-def _refit(new: Predictions | Outcomes, outcomes: Outcomes) -> Difference:
+def _refit(new: Predictions | Outcomes) -> Difference:
     """The calibration part before and after a new fit."""
+    outcomes = new.outcomes()
     if not outcomes.is_probability:
         return Difference(np.nan, np.nan, note="a score that is no probability has no calibration")
     if len(new) < 2 * FOLDS:
         return Difference(np.nan, np.nan, note=f"only {len(new)} rows")
-    fitted = cross_validated(new, temperature if isinstance(new, Predictions) else platt, folds=FOLDS)
+    try:
+        fitted = cross_validated(new, temperature if isinstance(new, Predictions) else platt, folds=FOLDS)
+    except InputError as problem:
+        return _not_fitted(problem)
     return compare(outcomes, fitted)["calibration_part"]
 
 
+def _refit_of_class_1(new: Predictions | Outcomes) -> Difference:
+    """The calibration part of class 1 before and after a new fit."""
+    if not isinstance(new, Predictions) or len(new) < 2 * FOLDS:
+        return Difference(np.nan, np.nan, note=f"only {len(new)} rows")
+    try:
+        return compare(new, cross_applied(new, temperature, folds=FOLDS))["part_positive"]
+    except InputError as problem:
+        return _not_fitted(problem)
+
+
+def _not_fitted(problem: InputError) -> Difference:
+    """Why there is no new fit, without the number of a row, which is that of a fold."""
+    return Difference(np.nan, np.nan, note=re.sub(r"^row \d+: ", "", str(problem)))
+
+
 def _promise_in_words(found: Recheck) -> str:
-    before, accepted = found.drift.before, found.drift.accepted
-    seen = f"{found.wrong / accepted:.2%} errors among {accepted:,} accepted" if accepted else "nothing is accepted"
-    words = f"The promise is {found.promise}: {seen}, at most {before.guaranteed_risk:.2%} promised"
+    before, n = found.drift.before, found.judged
+    if isinstance(before, Threshold):
+        seen = f"{found.wrong / n:.2%} errors among {n:,} accepted" if n else "nothing is accepted"
+        promised = f"at most {before.guaranteed_risk:.2%} promised"
+    else:
+        of = "answered 1" if before.goal == "precision" else "of class 1"
+        seen = f"{before.goal} {1 - found.wrong / n:.2%} on {n:,} rows {of}" if n else f"no row is {of}"
+        promised = f"at least {before.promised:.2%} promised"
+    words = f"The promise is {found.promise}: {seen}, {promised}"
     few = f"; to notice twice that takes {found.needed:,} rows" if found.drift.n < found.needed else ""
     return f"{words} (p = {found.p_value:.2g}){few if found.promise == 'not refuted' else ''}."
 

@@ -18,7 +18,7 @@ from assay._core.arrays import Array, Floats, InputError, Labels, Mask
 from assay._core.outputs import logits_of
 from assay._core.writing import replacing
 from assay.maps import Map, answer, from_json, refuse_probabilities, to_json
-from assay.thresholds import Threshold, threshold_under
+from assay.thresholds import PositiveThreshold, Threshold, threshold_under
 
 ABSTAIN = -1
 
@@ -79,6 +79,8 @@ class SelectiveClassifier:
     def __init__(
         self, model: Callable[[Any], ArrayLike] | Estimator, mapping: Map | None, threshold: Threshold | float
     ):
+        if isinstance(threshold, PositiveThreshold):
+            raise InputError("this threshold says from where on to answer class 1; to abstain, choose one by its risk")
         self.model, self.mapping = model, mapping
         self.threshold = threshold_under(mapping, threshold)
         self._logits = _logits_of(model, mapping)

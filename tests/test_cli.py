@@ -617,10 +617,11 @@ def test_numbers_are_whole_at_sixty_columns(run, file, tmp_path, predictions, mo
 
 
 def test_every_command_has_an_example_that_it_takes():
-    from assay.cli import COMMANDS, EXAMPLES
+    from assay.cli import COMMANDS, EXAMPLES, study
 
     assert set(EXAMPLES) == set(COMMANDS)
-    for line in EXAMPLES.values():
+    assert set(study.EXAMPLES) == {name for name in study.study_app if not name.startswith("-")}
+    for line in (*EXAMPLES.values(), *study.EXAMPLES.values()):
         cli.app.parse_args(shlex.split(line)[1:], print_error=False, exit_on_error=False)
 
 

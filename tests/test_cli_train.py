@@ -15,7 +15,7 @@ from torch import nn
 from assay import cli
 from assay._core.arrays import InputError
 from assay.cli.train import train_command
-from assay.nn.networks import NETWORKS
+from assay.nn import networks
 from assay.nn.training import load_run
 
 Refused = Callable[..., str]
@@ -63,7 +63,7 @@ def narrow(n_classes: int) -> nn.Module:
 
 
 def test_a_network_of_too_few_logits_is_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(NETWORKS, "narrow", narrow)
+    monkeypatch.setattr(networks, "NETWORKS", {"narrow": narrow})
     assert "network 'narrow' does not fit digits" in refused(network="narrow")
 
 

@@ -24,8 +24,9 @@ from assay.calibrators import CALIBRATORS, auto, histogram, temperature
 from assay.nn.deploy import calibrate_onnx, calibrated, export_onnx, random_inputs
 from assay.nn.maps import CALLS, answer, torch_map
 from assay.predictions import Predictions
+from assay.selective import SelectiveClassifier
 from assay.sklearn import CalibratedClassifier
-from assay.thresholds import choose_threshold
+from assay.thresholds import choose_positive_threshold, choose_threshold
 
 HELD_OUT, TEST = gaussian_predictions(2000, 4, seed=0), gaussian_predictions(500, 4, seed=1)
 LOGITS = torch.from_numpy(TEST.logits)
@@ -377,6 +378,28 @@ def test_map_and_threshold_are_in_the_state_dict(tmp_path):
     fresh.load_state_dict(load_file(tmp_path / "m.safetensors"))
     assert fresh.threshold == 0.6
     assert all(a.equal(b) for a, b in zip(fresh(LOGITS.float()), fitted(LOGITS.float()), strict=True))
+
+
+def test_a_threshold_of_class_1_decides_by_its_probability(tmp_path):
+    two = gaussian_predictions(3000, 2, seed=3)
+    mapping = temperature(two)
+    mapped = maps.apply(mapping, two)
+    chosen = choose_positive_threshold(mapped, recall=0.9)
+    module = calibrated(nn.Identity(), mapping, chosen)
+    answer_1 = mapped.probabilities[:, 1] >= chosen.value
+    assert np.array_equal(module(torch.tensor(two.logits)).accept.numpy(), answer_1)
+    assert not np.array_equal(answer_1, mapped.outcomes().confidence >= chosen.value)
+    again = calibrated(nn.Identity(), None)
+    again.load_state_dict(module.state_dict())
+    assert np.array_equal(again(torch.tensor(two.logits)).accept.numpy(), answer_1)
+    export_onnx(nn.Identity(), mapping, tmp_path / "m.onnx", example=torch.tensor(two.logits), threshold=chosen)
+    outputs, session = run(tmp_path / "m.onnx", input=two.logits)
+    assert np.array_equal(outputs["accept"], answer_1)
+    assert session.get_modelmeta().custom_metadata_map["threshold_of"] == "probability of class 1"
+    with pytest.raises(InputError, match="its promise does not hold"):
+        calibrated(nn.Identity(), None, chosen)
+    with pytest.raises(InputError, match="from where on to answer class 1"):
+        SelectiveClassifier(nn.Identity(), mapping, chosen)
 
 
 def test_a_calibrated_module_survives_torch_export(tmp_path):

@@ -166,7 +166,7 @@ LABELS = pd.DataFrame(SEVERAL, columns=["y_0", "y_1", "y_2"])
 REFUSED = {
     "85% without a flag": ("x.csv", csv(PER_CENT), C_, "%' is read by --percent"),
     "0,85 without a flag": ("x.csv", csv(COMMA, sep=";"), C_, "is read by --decimal ,"),
-    "--percent of shares": ("x.csv", csv(scored()), [*C_, "--percent"], "holds no per cents: its largest value is 0.9"),
+    "--percent of shares": ("x.csv", csv(scored()), [*C_, "--percent"], "there are no per cents: the largest is 0.9"),
     "per cents": ("x.csv", csv(scored(c=100 * SURE)), C_, "divide per cents by 100"),
     "per cents of classes": ("x.csv", csv(frame(100 * P, "p")), P_, "divide per cents by 100, or say --percent"),
     "probabilities as logits": ("x.csv", csv(frame(P)), Z_, "look like probabilities, each row sums to 1; say --prob"),
@@ -189,6 +189,15 @@ REFUSED = {
     "one class too many": ("x.csv", csv(frame()), [*Z_, "--classes", "a,b,c,d"], "4 classes are named, but"),
     "no correctness": ("x.csv", csv(ANSWERS.rename(columns={"y": "labels"})), ["--confidence", "c"],
                        "not whether it is right; name the column of 0 and 1 by --correct, or that of the answers"),
+    "no flags, one column a class": ("x.csv", csv(frame(P, "prob", NAMES[Y], NAMES)), [],
+                                     "by flags, as in --probabilities 'prob_*' --label y"),
+    "no flags, logits": ("x.csv", csv(frame()), [], "by flags, as in --logits 'z_*' --label y"),
+    "no flags, two classes": ("x.csv", csv(two().rename(columns={"p": "probability", "y": "is_fraud"})), [],
+                              "by flags, as in --positive probability --label is_fraud"),
+    "no flags, a confidence": ("x.csv", csv(scored().rename(columns={"c": "my_conf", "ok": "was_right"})), [],
+                               "by flags, as in --confidence my_conf --correct was_right"),
+    "a score and labels": ("x.csv", csv(two().rename(columns={"p": "score", "y": "target"})), [],
+                           "if 'score' is the probability of class 1, say --positive score and name the --label"),
     "a column that is not there": ("x.csv", csv(frame()), ["--logits", "z_*"], "no column 'labels'"),
     "npz.gz": ("x.npz.gz", text("x"), [], "unpack it first; of packed files only .csv, .tsv"),
     "damaged gz": ("x.csv.gz", text("no gzip"), Z_, "cannot be read as csv"),
@@ -241,7 +250,7 @@ def test_what_is_seen_is_said(tmp_path):
     with pytest.warns(UserWarning, match="5 of 45 rows are ignored"):
         files.read(tmp_path / "y.csv", Columns(logits="z_*", label="y", ignore="-100"))
     frame(ROUNDED, "p").to_csv(tmp_path / "z.csv", index=False)
-    with pytest.warns(UserWarning, match="they are divided by that"):
+    with pytest.warns(UserWarning, match="they are divided by their sum"):
         files.read(tmp_path / "z.csv", Columns(probabilities="p_*", label="y", normalize=True))
 
 

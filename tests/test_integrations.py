@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.loggers import Logger
 from test_optim import by_hand, data, network, sgd, weights
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -17,7 +18,7 @@ from torch.utils.data import DataLoader
 
 from assay import evaluate, examples, files, maps
 from assay._core.arrays import InputError
-from assay.integrations.lightning import AveragedWeights, SharpnessAware, TrustCallback
+from assay.integrations.lightning import AveragedWeights, SharpnessAware, TrustCallback, _of_all_processes
 from assay.integrations.torchmetrics import FROM_RANKING, KEYS, Trust
 from assay.nn.losses import focal
 from assay.nn.optim import SAM
@@ -97,6 +98,56 @@ def test_lightning_logs_and_writes_what_can_be_trusted(tmp_path):
     assert "<html" in (tmp_path / "out" / "page.html").read_text()
 
 
+class OfTensorBoard(Logger):
+    """A logger that takes figures as the one of TensorBoard does."""
+
+    name, version = "figures", 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.figures: list[tuple[str, int]] = []
+        self.experiment = self
+
+    def add_figure(self, name: str, figure: object, step: int, close: bool) -> None:
+        self.figures.append((name, step))
+
+    def log_metrics(self, metrics: object, step: int | None = None) -> None:
+        pass
+
+    def log_hyperparams(self, params: object, *rest: object) -> None:
+        pass
+
+
+def test_lightning_logs_figures_at_chosen_epochs(tmp_path):
+    logger, callback = OfTensorBoard(), TrustCallback("ece", out=tmp_path, figures=(0, 2))
+    settings = QUIET | {"logger": logger}
+    Trainer(max_epochs=3, accelerator="cpu", callbacks=[callback], **settings).fit(Module(), loader(3), loader(3))
+    assert logger.figures == [("val/audit", 0), ("val/audit", 2)]
+    assert (tmp_path / "epoch_2.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_the_loggers_of_lightning_take_figures(tmp_path, monkeypatch):
+    """Each with its own library, offline."""
+    for package in ("mlflow", "wandb", "tensorboard"):
+        pytest.importorskip(package)
+    from lightning.pytorch.loggers import MLFlowLogger, TensorBoardLogger, WandbLogger
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    board = TensorBoardLogger(tmp_path / "board")
+    flow = MLFlowLogger(tracking_uri=f"sqlite:///{tmp_path}/flow.db", artifact_location=str(tmp_path / "flow"))
+    loggers = [board, flow, WandbLogger(save_dir=tmp_path, offline=True)]
+    callback, settings = TrustCallback("ece", figures=(1,)), QUIET | {"logger": loggers}
+    Trainer(max_epochs=2, accelerator="cpu", callbacks=[callback], **settings).fit(Module(), loader(3), loader(3))
+    events = EventAccumulator(board.log_dir)
+    events.Reload()
+    assert events.Tags()["images"] == ["val/audit"]
+    assert len(list((tmp_path / "flow").rglob("audit_1.png"))) == 1
+    assert list((tmp_path / "wandb").rglob("media/images/val/audit_1_*.png"))
+
+
 def updated(trust: Trust, logits: Tensor, labels: Tensor) -> Trust:
     for x, y in zip(logits.split(512), labels.split(512), strict=True):
         trust.update(x, y)
@@ -150,6 +201,9 @@ def one_of_two(rank: int, folder: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     logits, labels = embedded()
     found = updated(Trust(), logits[rank::2], labels[rank::2]).compute()
+    together = _of_all_processes([(logits[rank::2], labels[rank::2])])
+    assert sum(len(part) for _, part in together) == len(labels)
+    assert torch.equal(together[0][1], labels[0::2])
     model = DistributedDataParallel(plain())
     sam_steps(model, slice(8 * rank, 8 * rank + 8))
     if rank == 0:

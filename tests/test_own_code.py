@@ -14,10 +14,12 @@ import torch.nn.functional as F
 from assay import evaluate, examples
 from assay._core import own_code
 from assay._core.arrays import InputError
-from assay.calibrators import calibrator
+from assay.calibrators import CALIBRATORS, calibrator
 from assay.cli.list import lines
-from assay.nn.recipes import recipe
-from assay.scores import margin, score
+from assay.nn.data import DATA
+from assay.nn.networks import NETWORKS
+from assay.nn.recipes import RECIPES, recipe
+from assay.scores import SCORES, margin, score
 from assay.study import execute, read_rows, read_study, rows_file
 from assay.study import own_code as code_of
 from assay.study._checking import check, try_out
@@ -179,6 +181,13 @@ def test_scores_metrics_and_calibrators_are_named_in_python(beside, monkeypatch)
     found = evaluate(test, ["ece", "own_methods:my_metric,cut=0.9"])
     assert found["own_methods:my_metric,cut=0.9"] == (test.outcomes().confidence > 0.9).mean()
     assert calibrator("own_methods:my_calibrator,scale=3.0")(test).t == 3.0
+
+
+@pytest.mark.parametrize("table", [CALIBRATORS, SCORES, RECIPES, NETWORKS, DATA])
+def test_nothing_is_registered_in_this_process_alone(table):
+    """The processes of a study would not know it; a name package.module:function works in all of them."""
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        table["mine"] = next(iter(table.values()))
 
 
 def test_a_package_offers_methods_by_entry_points(beside, monkeypatch):

@@ -21,7 +21,15 @@ from assay.cli.audit import audit_command
 from assay.cli.compare import compare_command
 from assay.metrics import _tables
 from assay.published import Figure
-from assay.report.page import audit_page, board_page, compare_page, shown_by, study_page, threshold_page
+from assay.report.page import (
+    audit_page,
+    board_page,
+    compare_page,
+    correction_page,
+    shown_by,
+    study_page,
+    threshold_page,
+)
 from assay.report.page._epochs import room
 from assay.report.page._mistakes import answers, mistakes
 from assay.report.page._tables import RISKS
@@ -179,10 +187,10 @@ def test_of_two_classes_the_page_judges_the_positive_one_too(tmp_path):
 
 
 def test_the_comparison_says_how_rows_were_paired(folder, tmp_path):
-    assert data(folder / "compare.html")["byIds"]
+    assert data(folder / "compare.html")["pairing"] == ""
     two = {name: replace(examples.load(name), ids=None) for name in examples.MODELS}
     compare_page(two, compare(*two.values()), tmp_path / "bare.html")
-    assert not data(tmp_path / "bare.html")["byIds"]
+    assert "paired in order" in data(tmp_path / "bare.html")["pairing"]
 
 
 def test_of_weighted_rows_the_coverage_at_a_promise_is_by_weight(tmp_path):
@@ -902,13 +910,13 @@ def newer(folder) -> Path:
     rows = replace(rows, classes=("ham", "spam"))
     audit_page({"two": rows}, {"two": audit(rows)}, folder / "two.html", show={"two": lambda row: f"<b>text {row}</b>"})
     cooler = Predictions.from_binary_logits(np.log(p / (1 - p)).clip(-9, 9) / 3, rows.labels)
-    compare_page({"before": rows, "after": cooler}, compare(rows, cooler), folder / "corrected.html")
-    threshold_page("two", rows, choose_threshold(rows, risk=0.2), folder / "threshold.html")
+    correction_page(rows, ("cooler", cooler), compare(rows, cooler), folder / "corrected.html", next_command="assay x")
+    threshold_page("two", rows, choose_threshold(rows, risk=0.2), folder / "threshold.html", command="assay y")
     return folder
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare"])
+@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare", "study"])
 def test_nothing_is_cut_and_nothing_overlaps(opened, newer, name, width):
     driver = opened(name)
     resized(driver, width)
@@ -943,6 +951,24 @@ def test_a_name_explains_itself_and_a_step_hands_over_its_command(opened, newer)
     assert shown(driver, "#tip").startswith("ECE: expected calibration error")
     driver.execute_script("find('#threshold').value = 0; find('#threshold').dispatchEvent(new Event('input'))")
     assert shown(driver, ".command code").startswith("assay threshold two --coverage 0.0")
+
+
+def test_a_correction_and_a_threshold_say_what_to_do_next(opened, newer):
+    driver = opened("corrected")
+    assert shown(driver, "h1") == "What does the correction change?"
+    assert shown(driver, "#verdict .command code") == "assay x"
+    assert not driver.execute_script("return document.querySelector('#flipped').offsetParent")  # no answer changed
+    driver = opened("threshold")
+    assert shown(driver, "h1") == "Which answers can be accepted?"
+    assert shown(driver, ".command code").startswith("assay y --coverage ")
+    driver = opened("compare")
+    assert not driver.execute_script("return document.querySelector('.command').offsetParent")
+
+
+def test_the_positive_class_is_called_by_its_name(opened, newer):
+    driver = opened("two")
+    assert "class 1 (spam)" in shown(driver, ".verdict")
+    assert "share of class 1 (spam)" in all_texts(driver, "#trust .positive")[0]
 
 
 def test_mistakes_have_names_and_what_was_asked_for(opened, newer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -13,9 +14,10 @@ from scipy.stats import binom
 from assay import Outcomes, Predictions, choose_threshold, cli, files, maps
 from assay._core.arrays import InputError
 from assay.calibrators import temperature
+from assay.checking import check_promise
 from assay.rechecking import accepted_needed, confidence_drift, recheck
 from assay.report.jsons import write_json
-from assay.thresholds import Threshold
+from assay.thresholds import Threshold, choose_positive_threshold, load_threshold
 
 
 def drawn(n, rng, *, worse=1.0, sharper=1.0):
@@ -78,6 +80,77 @@ def test_a_promise_is_shown_to_hold_where_the_bound_is_below_it():
     assert recheck(errors(1000, 45), promise).promise == "not refuted"
     assert recheck(errors(1000, 80), promise).promise == "broken"
     assert recheck(errors(1000, 80), promise).refit.p_value is None  # a mere score
+
+
+def rare(n, rng, *, worse=0.0):
+    """Probabilities of a class of a tenth; where they are `worse`, rows of class 1 look like others."""
+    odds = rng.normal(-3, 2, n)
+    labels = rng.uniform(size=n) < 1 / (1 + np.exp(-odds))
+    odds = np.where(rng.uniform(size=n) < worse, rng.permutation(odds), odds)
+    return Predictions.from_binary_logits(odds, labels.astype(int))
+
+
+@pytest.mark.parametrize(("goal", "asked"), [("precision", 0.7), ("recall", 0.8)])
+def test_a_promise_about_class_1_is_checked_on_the_rows_that_it_is_about(goal, asked):
+    rng = np.random.default_rng(0)
+    chosen = choose_positive_threshold(rare(5000, rng), **{goal: asked})
+    new = rare(4000, rng)
+    found, p = recheck(new, chosen), new.probabilities[:, 1]
+    flagged, positive = p >= chosen.value, new.labels == 1
+    assert found.judged == (flagged if goal == "precision" else positive).sum()
+    assert 1 - found.wrong / found.judged == pytest.approx((flagged & positive).sum() / found.judged)
+    assert found.p_value == pytest.approx(binom.sf(found.wrong - 1, found.judged, 1 - asked))
+    assert found.promise != "broken"
+    assert not found.drift.found
+    assert f"{goal} " in str(found)
+    assert recheck(rare(4000, rng, worse=0.5), chosen).promise == "broken"
+    assert check_promise(new, chosen).passed
+    assert not check_promise(rare(4000, rng, worse=0.5), chosen).passed
+
+
+def test_alarms_about_class_1_are_rare_while_nothing_changes():
+    rng = np.random.default_rng(1)
+    for goal, asked in (("precision", 0.6), ("recall", 0.8)):
+        pairs = [(choose_positive_threshold(rare(2000, rng), **{goal: asked}), rare(2000, rng)) for _ in range(60)]
+        broken = [recheck(new, chosen).promise == "broken" for chosen, new in pairs if chosen.accepted]
+        assert len(broken) > 30
+        assert np.mean(broken) <= 0.055
+
+
+def test_a_bound_on_the_cost_is_not_tested():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="choose the threshold again"):
+        recheck(rare(500, rng), choose_positive_threshold(rare(500, rng), costs=[[0, 1], [20, 0]]))
+    with pytest.raises(InputError, match="needs predictions of two classes"):
+        recheck(drawn(500, rng), choose_positive_threshold(rare(5000, rng), recall=0.8))
+
+
+def test_a_row_that_no_temperature_mends_leaves_the_promise_to_check():
+    rows = Predictions.from_binary_probabilities(np.tile([0.0, 0.2, 0.9, 1.0], 50), np.tile([1, 0, 1, 1], 50))
+    found = recheck(rows, choose_threshold(rows, coverage=1.0))
+    assert "cannot be told: the true class 1 has probability 0, which no temperature can mend" in str(found)
+    assert found.promise == "shown to hold"
+
+
+def test_the_command_checks_a_promise_about_class_1(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    chosen = choose_positive_threshold(rare(5000, rng), recall=0.8)
+    write_json(chosen, tmp_path / "t.json")
+    assert load_threshold(tmp_path / "t.json") == replace(chosen, cost=load_threshold(tmp_path / "t.json").cost)
+    for name, worse in (("same", 0.0), ("worse", 0.5)):
+        files.write(rare(4000, rng, worse=worse), tmp_path / f"{name}.npz")
+        with pytest.raises(SystemExit, match="0"):
+            cli.main(["recheck", str(tmp_path / f"{name}.npz"), "--threshold", str(tmp_path / "t.json")])
+    same, worse = capsys.readouterr().out.split("The promise is ")[1:]
+    assert "--recall" not in same
+    assert worse.startswith("broken: recall ")
+    assert "--recall 0.8 --level 0.95" in " ".join(worse.split())
+    without = ["recheck", str(tmp_path / "same.npz"), "--threshold", str(tmp_path / "t.json"), "--unlabelled"]
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(without)
+    unlabelled = " ".join(capsys.readouterr().out.split())
+    assert unlabelled.startswith("No sign of drift in the probability of class 1: ")
+    assert "estimates the share of class 1 only without shift" in unlabelled
 
 
 def test_what_cannot_be_checked_is_refused():

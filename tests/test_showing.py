@@ -58,6 +58,18 @@ def test_an_audit_draws_both_axes():
     assert "overage" in right.get_xlabel()
     score = Outcomes.from_scores([1.0, 2.0, 3.0], [0, 1, 1], is_probability=False)
     assert len(audit(score).plot().axes) == 1
+    with pytest.raises(InputError, match="no predictions any more"):
+        replace(FOUND, tables=None).plot()
+
+
+def test_a_comparison_draws_both_models():
+    first, second, curves = compare(TEST, TEST).plot().axes[:3]
+    assert (first.get_title(), second.get_title()) == ("first", "second")
+    assert [text.get_text() for text in curves.get_legend().get_texts()] == ["perfect ranking", "first", "second"]
+
+
+def test_a_notebook_shows_a_figure_without_pyplot():
+    assert FOUND.plot()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_trackers_have_flat_finite_numbers(tmp_path):

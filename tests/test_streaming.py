@@ -402,11 +402,44 @@ def test_of_arrays_beside_each_other_one_is_a_file_of_predictions(tmp_path):
 
 @pytest.mark.parametrize("name", files.WHOLE)
 def test_what_only_all_rows_tell_is_refused_of_parts(folder, name):
-    columns = Columns(**{name: True if name in ("percent", "normalize") else "best"})
+    columns = Columns(**{name: "best"})
     with pytest.raises(InputError, match=f"--{name.replace('_', '-')} needs all rows at once"):
         tally_files(folder, columns)
     with pytest.raises(InputError, match="needs all rows at once"):
         next(files.read_chunks(folder / "0.parquet", columns))
+
+
+@pytest.mark.parametrize("kind", ["positive", "confidence"])
+def test_per_cents_are_read_in_parts(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, 400)
+    truth = rng.uniform(size=400) < p
+    for i, rows in enumerate(np.array_split(np.argsort(p), 4)):  # some parts have only small numbers
+        table = {kind: 100 * p[rows], "correct" if kind == "confidence" else "labels": truth[rows]}
+        pq.write_table(pa.table(table), tmp_path / f"{i}.parquet")
+    of = {"positive": Predictions.from_binary_probabilities, "confidence": Outcomes.from_scores}[kind]
+    found = tally_files(tmp_path, Columns(percent=True))
+    assert evaluate(found)["ece"] == pytest.approx(evaluate(Tally.of(of(p, truth)))["ece"], abs=1e-12)
+    pq.write_table(
+        pa.table({name: column / 100 if name == kind else column for name, column in table.items()}),
+        tmp_path / "0.parquet",
+    )
+    for file in tmp_path.glob("[1-3].parquet"):
+        file.unlink()
+    with pytest.raises(InputError, match="there are no per cents"):
+        tally_files(tmp_path, Columns(percent=True))
+
+
+def test_rounded_rows_are_normalized_in_parts(tmp_path):
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(4), 200).round(2), rng.integers(0, 4, 200)
+    for i in range(2):
+        rows = slice(100 * i, 100 * i + 100)
+        pq.write_table(pa.table({"probabilities": p[rows].tolist(), "labels": y[rows]}), tmp_path / f"{i}.parquet")
+    with pytest.warns(UserWarning, match="rounded rows; they are divided by their sum"):
+        found = tally_files(tmp_path, Columns(normalize=True))
+    whole = Predictions.from_probabilities(p / p.sum(1, keepdims=True), y)
+    assert evaluate(found)["ece"] == pytest.approx(evaluate(Tally.of(whole))["ece"], abs=1e-12)
 
 
 DISTRIBUTED = """

@@ -140,6 +140,18 @@ def test_tables_are_written_in_three_forms(tmp_path):
     assert "d,n,test,smooth_one,none,ece,0.02,0.01" in as_csv([table]).replace("0.019999999999999997", "0.02")
 
 
+def test_a_table_is_a_data_frame_and_shows_itself_in_a_notebook():
+    [table] = tabulate(EXAMPLE, baseline="base", metrics=["ece", "auroc"])
+    frame = table.to_frame("polars")
+    assert table.keys() == ["ece", "auroc"]
+    assert list(frame["against_baseline"]) == ["", "", "better", "worse"]
+    assert list(frame["mean"]) == pytest.approx([0.11, 0.91, 0.02, 0.71])
+    html = table._repr_html_()
+    assert "compared with base" in html
+    assert "0.02 ± 0.01 better" in html
+    assert "#" not in html  # no color of its own, so that dark pages can be read
+
+
 def test_latex_has_no_sign_that_needs_a_package():
     [table] = tabulate(rows({("base", "none", "aurc"): [0.01]}), baseline="base", metrics=["aurc"])
     assert r"aurc $\times 10^3$ $\downarrow$" in latex(table)

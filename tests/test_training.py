@@ -31,9 +31,10 @@ from assay._core.arrays import InputError
 from assay.calibrators import temperature_by_ece, temperature_optimal_on_test
 from assay.maps import apply
 from assay.metrics import Tables, ece
+from assay.nn import networks
 from assay.nn.data import Cut, Facts, Splits, crop_and_flip, load, noise_images, samples, shuffled_batches
 from assay.nn.losses import cross_entropy, focal
-from assay.nn.networks import NETWORKS, mlp, resnet8
+from assay.nn.networks import mlp, resnet8
 from assay.nn.objectives import Batch, every_node, of_loss
 from assay.nn.optim import SAM, cyclical, multistep, recompute_batch_norm, scaled_step
 from assay.nn.recipes import recipe
@@ -623,7 +624,7 @@ def test_processes_share_the_order_and_crop_and_flip_each_for_itself(cropped: Sp
 def test_what_does_not_fit_says_why(
     digits: Splits, monkeypatch: pytest.MonkeyPatch, made: Callable[[int], object], said: str
 ):
-    monkeypatch.setitem(NETWORKS, "mine", made)
+    monkeypatch.setattr(networks, "NETWORKS", {"mine": made})
     with pytest.raises(InputError, match=f"mine.*{said}"):
         fitting("mine", digits.train, "digits", seed=0)
 

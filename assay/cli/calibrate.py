@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,12 +25,11 @@ from assay.calibrators import (
     rows_digest,
     shared_rows,
 )
-from assay.cli.advice import advise
+from assay.cli.advice import advise, command
 from assay.cli.calibrate_files import calibrate_files
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
 from assay.cli.output import console, show, working
 from assay.comparing import Comparison, compare
-from assay.files import Columns
 from assay.maps import Map
 from assay.predictions import Outcomes, Predictions
 from assay.report.corrections import calibrators_view
@@ -122,20 +121,20 @@ def calibrate_command(
 
         write_json({name: comparison for name, (_, comparison) in judged.items()}, json)
     if html is not None:
-        from assay.report.page import compare_page
+        from assay.report.page import correction_page
 
         [(name, (_, comparison))] = judged.items()
-        compare_page({"before": before.outcomes(), f"after {name}": after.outcomes()}, comparison, html)
-    _advise(judged, held_out, save, columns)
+        following = command(*_next(judged, held_out, save), columns=columns)
+        correction_page(before, (name, after), comparison, html, next_command=following)
+    advise(*_next(judged, held_out, save), columns=columns)
 
 
-def _advise(judged: dict[str, tuple[Map, Comparison]], held_out: Path, save: Path | None, columns: Columns) -> None:
+def _next(judged: Collection[str], held_out: Path, save: Path | None) -> tuple[str | Path, ...]:
+    """Save the map; with a saved one, choose a threshold."""
     if save is not None:
-        threshold = ("threshold", "OTHER_ROWS", "--map", save, "--risk", "0.01", "--json", "threshold.json")
-        advise(*threshold, columns=columns)
-    else:
-        method = "auto" if len(judged) > 1 else next(iter(judged))
-        advise("calibrate", held_out, "--method", method, "--save", "map.json", columns=columns)
+        return "threshold", "OTHER_ROWS", "--map", save, "--risk", "0.01", "--json", "threshold.json"
+    method = "auto" if len(judged) > 1 else next(iter(judged))
+    return "calibrate", held_out, "--method", method, "--save", "map.json"
 
 
 def _calibrators(method: str, held_out: Rows) -> dict[str, Calibrator]:

@@ -76,10 +76,8 @@ def _lines_in_source(package: str, table: str) -> dict[str, str]:
     tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     module_of = {alias.name: (node.module or "").rpartition(".")[2] for node in imports for alias in node.names}
-    [entries] = [
-        node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == table
-    ]
-    assert isinstance(entries, ast.Dict)
+    [assigned] = [node for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == table]
+    [entries] = [node for node in ast.walk(assigned) if isinstance(node, ast.Dict)]
     names = {
         ast.literal_eval(key): ast.unparse(value)
         for key, value in zip(entries.keys, entries.values, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from cyclopts import Parameter
 from rich.text import Text
 
@@ -19,7 +20,7 @@ from assay.files import Unlabelled
 from assay.maps import ConfidenceMap, Map
 from assay.rechecking import Drift, Recheck, confidence_drift, recheck
 from assay.report.jsons import write_json
-from assay.thresholds import load_threshold, threshold_under
+from assay.thresholds import PositiveThreshold, Threshold, load_threshold, threshold_under
 
 
 def recheck_command(
@@ -58,7 +59,7 @@ def recheck_command(
         if unlabelled:
             rows = files.read_unlabelled(new, columns)
             found: Drift | Recheck = confidence_drift(
-                _confidence(rows, loaded), chosen, is_probability=rows.is_probability or loaded is not None
+                _decided_by(rows, loaded, chosen), chosen, is_probability=rows.is_probability or loaded is not None
             )
         else:
             labelled = in_order(files.read(new, columns), None if loaded is None else loaded.fit.classes)
@@ -70,13 +71,19 @@ def recheck_command(
         write_json(found, json)
 
 
-def _confidence(rows: Unlabelled, mapping: Map | None) -> Floats:
-    """The confidence after the map."""
+def _decided_by(rows: Unlabelled, mapping: Map | None, threshold: Threshold | PositiveThreshold) -> Floats:
+    """The confidence after the map, or the probability of class 1, that the threshold is compared with."""
     values = rows.values
     if values.ndim == 2:
         known = None if mapping is None else mapping.fit.classes
         order = [rows.classes.index(name) for name in known] if known and rows.classes else slice(None)
-        return maps.answer(mapping, values[:, order]).confidence
+        answers = maps.answer(mapping, values[:, order])
+        if isinstance(threshold, Threshold):
+            return answers.confidence
+        if values.shape[1] == 2:
+            return np.where(answers.label == 1, answers.confidence, 1 - answers.confidence)
+    if not isinstance(threshold, Threshold):
+        raise InputError("the threshold is one of class 1, and needs predictions of two classes")
     for part in maps.parts(mapping):
         if not isinstance(part, ConfidenceMap):
             raise InputError(f"{type(part).__name__} needs the logits of all classes; these are only confidences")
@@ -97,6 +104,9 @@ def _words(found: Recheck | Drift, new: Path, mapping: Path | None) -> str:
         mapped = " --map new_map.json"
     if found.promise == "broken":
         rows = "OTHER_NEW_ROWS" if found.recalibrate else new
-        risk = f" --risk {before.guaranteed_risk:.4g} --level {before.confidence:.4g}"
-        steps.append(f"next: assay threshold {rows}{mapped}{risk} --json threshold.json")
+        goal = f"--risk {before.guaranteed_risk:.4g}"
+        if isinstance(before, PositiveThreshold):
+            goal = f"--{before.goal} {before.promised:.4g}"
+        level = f"--level {before.confidence:.4g}"
+        steps.append(f"next: assay threshold {rows}{mapped} {goal} {level} --json threshold.json")
     return "\n".join([str(found), *steps])

@@ -46,8 +46,24 @@ if TYPE_CHECKING:
     from assay.study import Cost
 
 study_app = App(name="study", help="Run a study of many trainings, and report its results.", help_format="plaintext")
-study_app.command(rows_command, name="rows")
-study_app.command(report_command, name="report")
+EXAMPLES = {
+    "rows": "assay study rows study.toml --to rows.parquet",
+    "report": "assay study report study.toml --to table.md --html study.html",
+    "run": "assay study run study.toml --workers 2 --threads 1",
+    "tune": "assay study tune study.toml --to tuned.toml --metric ece",
+    "status": "assay study status study.toml",
+    "check": "assay study check study.toml",
+    "keep": "assay study keep study.toml --claims claims.toml --to kept",
+    "clean": "assay study clean study.toml --failed-only",
+}
+
+
+def _example(name: str) -> str:
+    return f"Example: {EXAMPLES[name]}"
+
+
+study_app.command(rows_command, name="rows", help_epilogue=_example("rows"))
+study_app.command(report_command, name="report", help_epilogue=_example("report"))
 
 
 @Parameter(name="*")
@@ -121,7 +137,7 @@ class Where:
 DEFAULT_PLACE = Where()
 
 
-@study_app.command(name="run")
+@study_app.command(name="run", help_epilogue=_example("run"))
 def run_command(
     file: Path, *, where: Where = DEFAULT_PLACE, only: str = "", retry: Annotated[bool, Parameter(negative="")] = False
 ) -> int:
@@ -166,7 +182,7 @@ def run_command(
     return 1 if left_out else 0
 
 
-@study_app.command(name="tune")
+@study_app.command(name="tune", help_epilogue=_example("tune"))
 def tune_command(
     file: Path,
     *,
@@ -222,7 +238,7 @@ def tune_command(
     return 0
 
 
-@study_app.command(name="status")
+@study_app.command(name="status", help_epilogue=_example("status"))
 def status_command(file: Path, *, out: Path = RUNS) -> None:
     """Count the runs that are done, failed, begun and waiting.
 
@@ -248,7 +264,7 @@ def _place(name: str, study: Study) -> str:
         return name
 
 
-@study_app.command(name="check")
+@study_app.command(name="check", help_epilogue=_example("check"))
 def check_command(file: Path) -> int:
     """Say whether a study can run: its data exist, its networks fit them, each recipe can make a step.
 
@@ -276,7 +292,7 @@ def check_command(file: Path) -> int:
     return 2 if tried.problems else 0
 
 
-@study_app.command(name="keep")
+@study_app.command(name="keep", help_epilogue=_example("keep"))
 def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> None:
     """Keep what claims read from the finished runs of a study, in two small files named like the study file.
 
@@ -307,7 +323,7 @@ def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> Non
     show(f"{runs} of {len(expand(study))} runs kept, {size:.2g} MB")
 
 
-@study_app.command(name="clean")
+@study_app.command(name="clean", help_epilogue=_example("clean"))
 def clean_command(
     file: Path, *, out: Path = RUNS, failed_only: Annotated[bool, Parameter(negative="")] = False
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil, floor
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
-from assay.cli.advice import advise
+from assay.cli.advice import advise, command
 from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
 from assay.cli.output import show
 from assay.files import Columns
@@ -111,8 +112,10 @@ def threshold_command(
 
         if not isinstance(chosen, Threshold) or isinstance(rows, Tally):
             raise InputError("--html shows one threshold on the confidence; --json has those of groups and of class 1")
-        threshold_page(held_out.stem, rows, chosen, html)
-    _advise(chosen, held_out, mapping, json, columns)
+        mapped = () if mapping is None else ("--map", mapping)
+        again = command("threshold", held_out, *mapped, columns=replace(columns, group=None))
+        threshold_page(held_out.stem, rows, chosen, html, command=again)
+    _advise(chosen, held_out, mapping, json, costs, columns)
 
 
 def _refuse_what_needs_rows(file: Path, given: Mapping[str, object]) -> None:
@@ -144,19 +147,31 @@ def _advise(
     held_out: Path,
     mapping: Path | None,
     json: Path | None,
+    costs: str | None,
     columns: Columns,
 ) -> None:
-    """Ship what can be promised; watch what is shipped."""
+    """Ship what can be promised; watch what is shipped.
+
+    A risk that was read off these rows is promised on others: a second look at the same ones is not accounted for.
+    """
+    if isinstance(chosen, GroupThresholds):
+        return
     mapped = () if mapping is None else ("--map", mapping)
-    if isinstance(chosen, Threshold) and not chosen.accepted:
+    if chosen.reason:
         if chosen.instead is not None:
-            risk = f"{chosen.instead.guaranteed_risk + 5e-5:.4f}"
-            advise("threshold", held_out, *mapped, "--risk", risk, columns=columns)
-    elif isinstance(chosen, Threshold) and json is not None:
+            advise("threshold", "OTHER_ROWS", *mapped, *_goal(chosen.instead), columns=columns)
+    elif json is not None:
         advise("recheck", "NEW_ROWS", *mapped, "--threshold", json, columns=replace(columns, group=None))
-    elif isinstance(chosen, Threshold):
-        risk = f"{chosen.guaranteed_risk:.4g}"
-        advise("threshold", held_out, *mapped, "--risk", risk, "--json", "threshold.json", columns=columns)
+    else:
+        goal = ("--costs", costs) if costs else _goal(chosen)
+        advise("threshold", held_out, *mapped, *goal, "--json", "threshold.json", columns=columns)
+
+
+def _goal(chosen: Threshold | PositiveThreshold) -> tuple[str, str]:
+    """The promise as a flag, rounded to the side that is easier to keep."""
+    if isinstance(chosen, Threshold):
+        return "--risk", f"{ceil(chosen.guaranteed_risk * 1e4 - 1e-6) / 1e4:.4g}"
+    return f"--{chosen.goal}", f"{floor(chosen.promised * 1e4 + 1e-6) / 1e4:.4g}"
 
 
 def _of_class_1(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -19,12 +20,14 @@ from assay._core.lookup import hint
 from assay._core.reading import PACKED, ending, require_file
 from assay._core.writing import replacing
 from assay.files import _cells, _uqlm
+from assay.files._cells import refuse_shares as refuse_shares
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
 from assay.files._formats import KINDS, READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
+from assay.files._hints import suggested
 from assay.files._repeated import Samples, agreement, best_of_each
 from assay.files._sheets import Sheet as Sheet
 from assay.files._sheets import split
@@ -39,7 +42,7 @@ ENDINGS = (*READERS, *CONTENTS)
 TEXTS = (".csv", ".tsv", ".json", ".jsonl")  # which may be packed
 WHOLE = (  # what only all rows of a file together tell
     *("prior", "confidence_from", "agreement", "samples", "unanswered"),
-    *("ignore", "positive_label", "percent", "normalize"),
+    *("ignore", "positive_label"),
 )
 FEW = 16  # rows of a file that are looked at to see which columns are needed
 
@@ -320,7 +323,8 @@ def needed(head: Any, columns: Columns = Columns()) -> Needed:
             problems.append(problem)
         else:
             kinds = [str(head.schema.field(name).type) for name in used]
-            is_pair = kinds == ["double", "bool"] and isinstance(rows, Outcomes) and rows.is_probability
+            plain = kinds == ["double", "bool"] and not columns.percent
+            is_pair = plain and isinstance(rows, Outcomes) and rows.is_probability
             return Needed(tuple(used), sum(used.values()), is_pair)
     raise problems[0]
 
@@ -539,7 +543,10 @@ def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15)
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns, where: str = "") -> Predictions | Outcomes:
+    """The predictions in a table: a whole one says `where` it is from, a part of one does not."""
     kind, name, named = _kind(table, columns)
+    if where and columns.percent:
+        refuse_shares(_numbers(table, columns, name, kind))
     if kind in ("confidence", "score"):
         return _outcomes(table, columns, kind, name, SCORES if not named else ())
     return _predictions(table, columns, kind, name, where)
@@ -575,14 +582,15 @@ def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]
     kinds = named or {kind: name for kind in KINDS if (name := _standard(table, kind))}
     if len(kinds) != 1:
         has = f"{' and '.join(kinds)} together" if kinds else f"only {listed(table)}"
-        flags = "say which column is what by flags, as in --logits NAME --label NAME"
+        like = "" if kinds else suggested(list(table))
+        flags = f"say which column is what by flags, as in {like or '--logits NAME --label NAME'}"
         raise InputError(f"needs one of {', '.join(KINDS)}, has {has}; {flags}")
     kind, name = kinds.popitem()
     return kind, name, bool(named)
 
 
 def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str, scores: tuple[str, ...]) -> Outcomes:
-    confidence, correct = _numbers(table, columns, name, kind), _correct(table, columns)
+    confidence, correct = _numbers(table, columns, name, kind), _correct(table, columns, name)
     is_probability = kind == "confidence"
     try:
         outcomes = Outcomes.from_scores(confidence, correct, is_probability=is_probability, **_tags(table, columns))
@@ -594,15 +602,16 @@ def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str
     return replace(outcomes, **present) if present else outcomes
 
 
-def _correct(table: Mapping[str, Array], columns: Columns) -> Array:
+def _correct(table: Mapping[str, Array], columns: Columns, name: str) -> Array:
     """Whether each answer is right: by its column, or by whether the answer is the label."""
     if columns.answer is not None:
         answer, label = _column(table, columns.answer, "answer"), _column(table, columns.label, "label")
         same_kind = (answer.dtype.kind in "biuf") == (label.dtype.kind in "biuf")
         return np.asarray(answer == label if same_kind else answer.astype(str) == label.astype(str))
-    if columns.correct not in table and columns.label in table:
+    if columns.correct not in table and columns.correct == STANDARD.correct:
         hint = "name the column of 0 and 1 by --correct, or that of the answers by --answer"
-        raise InputError(f"says how confident each answer is, but not whether it is right; {hint}")
+        two = f"if '{name}' is the probability of class 1, say --positive {shlex.quote(name)} and name the --label"
+        raise InputError(f"'{name}' says how sure each answer is, but not whether it is right; {hint}; {two}")
     return _cells.truths(_column(table, columns.correct, "correct"))
 
 

@@ -10,17 +10,20 @@ from assay._core.arrays import Array, Floats, InputError, Mask
 from assay.files._classes import listed
 
 NO, YES = ("no", "false", "n", "f", "wrong", "incorrect"), ("yes", "true", "y", "t", "right", "correct")
+NO_PER_CENT = 0.015  # all per cents of a column are below this only if they are shares
 ROUNDING = 0.1  # how far from 1 the sum of rounded probabilities may be
 
 
 def numbers(column: Array, name: str, *, percent: bool, decimal: str) -> Array:
     """Numbers [n] or [n, k]; text is read with this decimal mark, and per cents are divided by 100 where asked."""
     found = _from_text(column, name, percent, decimal) if column.dtype.kind in "UO" and column.size else column
-    if not percent or found.dtype.kind not in "biuf":
-        return found
-    if not (found > 1.5).any():
-        raise InputError(f"'{name}' holds no per cents: its largest value is {found.max():.4g}; leave out --percent")
-    return np.asarray(found / 100)
+    return np.asarray(found / 100) if percent and found.dtype.kind in "biuf" else found
+
+
+def refuse_shares(of_per_cents: Array) -> None:
+    """Refuse per cents, already divided by 100, of which none is above 1.5."""
+    if of_per_cents.dtype.kind in "biuf" and of_per_cents.size and not (of_per_cents > NO_PER_CENT).any():
+        raise InputError(f"there are no per cents: the largest is {100 * of_per_cents.max():.4g}; leave out --percent")
 
 
 def _from_text(column: Array, name: str, percent: bool, decimal: str) -> Array:
@@ -104,10 +107,8 @@ def normalized(p: Array, where: str) -> Array:
         raise InputError(
             f"row {row}: probabilities sum to {sums[row]:.4g}, which is more than rounding; --normalize is for that"
         )
-    warn(
-        f"{where}: rows of probabilities sum to {sums.min():.4g} to {sums.max():.4g}; they are divided by that",
-        stacklevel=5,
-    )
+    seen = f"{where}: rows of probabilities sum to {sums.min():.4g} to {sums.max():.4g}" if where else "rounded rows"
+    warn(f"{seen}; they are divided by their sum", stacklevel=5)
     return np.asarray(p / sums[:, None])
 
 

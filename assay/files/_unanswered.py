@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 
 from assay._core.arrays import Array, Floats, InputError, Mask
-from assay.files._cells import numbers
+from assay.files._cells import numbers, refuse_shares
 from assay.files._formats import LazyTable
 from assay.files._stated import stated_confidence
 
@@ -97,6 +97,8 @@ def from_numbers(table: LazyTable, name: str, *, percent: bool = False, decimal:
         there = numbers(there, name, percent=percent, decimal=decimal)
         if there.dtype.kind not in "biuf":
             raise InputError(f"column '{name}' holds text; read it by --confidence-from {name}")
+        if percent:
+            refuse_shares(there)
         values[~empty] = there
     return Read(values)
 

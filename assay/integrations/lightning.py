@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from torch import Tensor
+from torch import Tensor, distributed
 
 from assay import files, maps
 from assay._core.arrays import InputError
 from assay._core.outputs import logits_of
 from assay.auditing import audit
 from assay.calibrators import temperature
+from assay.integrations.trackers import log_figure
 from assay.metrics import evaluate
 from assay.nn.optim import WeightAverage, climbed, gradients, recompute_batch_norm, swa
 from assay.predictions import Predictions
@@ -102,12 +103,15 @@ class AveragedWeights(Callback):
 class TrustCallback(Callback):
     """Logs metrics of the validation set each epoch, and writes predictions, a temperature and a page at the end.
 
-    `validation_step` returns a dict with `logits` and `labels`. Files go to `out`, if one is given: the validation
-    predictions, the map fitted on them, and the audit as a page.
+    `validation_step` returns a dict with `logits` and `labels`; the rows of all processes are put together. After the
+    epochs of `figures`, counted from 0, the audit's figure is logged too, by the loggers of TensorBoard, Weights &
+    Biases and MLflow. Files go to `out`, if one is given: the validation predictions, the map fitted on them, the
+    audit as a page, and the figures.
     """
 
-    def __init__(self, *keys: str, prefix: str = "val/", out: str | Path | None = None):
+    def __init__(self, *keys: str, prefix: str = "val/", out: str | Path | None = None, figures: Collection[int] = ()):
         self.keys, self.prefix, self.out = keys or KEYS, prefix, None if out is None else Path(out)
+        self.figures = figures
         self._rows: list[tuple[Tensor, Tensor]] = []
         self.predictions: Predictions | None = None
 
@@ -122,10 +126,21 @@ class TrustCallback(Callback):
         self._rows.append((logits_of(outputs).detach().float().cpu(), outputs["labels"].cpu()))
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        logits, labels = (torch.cat(parts) for parts in zip(*self._rows, strict=True))
+        logits, labels = (torch.cat(parts) for parts in zip(*_of_all_processes(self._rows), strict=True))
         self.predictions = Predictions.from_logits(logits, labels)
         found = evaluate(self.predictions, self.keys)
         pl_module.log_dict({self.prefix + key: value for key, value in found.items()})
+        if trainer.current_epoch in self.figures and trainer.is_global_zero and not trainer.sanity_checking:
+            self._draw(trainer, self.predictions)
+
+    def _draw(self, trainer: Trainer, predictions: Predictions) -> None:
+        """The audit's figure to every logger that takes figures, and to a file."""
+        figure, epoch = audit(predictions).plot(), trainer.current_epoch
+        for logger in trainer.loggers:
+            log_figure(logger, figure, f"{self.prefix}audit", epoch)
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            figure.savefig(self.out / f"epoch_{epoch}.png")
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if self.out is None or self.predictions is None or not trainer.is_global_zero:
@@ -135,3 +150,12 @@ class TrustCallback(Callback):
         maps.save(temperature(self.predictions), self.out / "map.json")
         rows: dict[str, Any] = {"validation": self.predictions}
         audit_page(rows, {"validation": audit(self.predictions)}, self.out / "page.html")
+
+
+def _of_all_processes(rows: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
+    """The rows of this process, or of all that train together."""
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return rows
+    parts: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(parts, rows)
+    return [row for part in parts for row in part]

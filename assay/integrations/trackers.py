@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +54,26 @@ def log_tensorboard(writer: Any, audit: Audit, *, prefix: str = "", step: int = 
     figure.canvas.draw()
     writer.add_figure(f"{prefix}audit", figure, step, close=False)
     write_page(audit, Path(writer.log_dir) / f"{prefix.replace('/', '_')}audit_{step}.html")
+
+
+def log_figure(logger: Any, figure: Any, name: str, step: int) -> None:
+    """A figure into one of Lightning's loggers, by what it can do; one that takes no figures is left alone."""
+    if hasattr(logger, "log_image"):  # Weights & Biases
+        picture = BytesIO()
+        figure.savefig(picture, format="png")
+        logger.log_image(key=name, images=[_image(picture)], step=step)
+    elif hasattr(logger.experiment, "add_figure"):  # TensorBoard
+        figure.canvas.draw()
+        logger.experiment.add_figure(name, figure, step, close=False)
+    elif hasattr(logger.experiment, "log_figure"):  # MLflow
+        logger.experiment.log_figure(logger.run_id, figure, f"{name}_{step}.png")
+
+
+def _image(stream: BytesIO) -> Any:
+    from PIL import Image
+
+    stream.seek(0)
+    return Image.open(stream)
 
 
 def write_page(audit: Audit, file: Path) -> Path:

@@ -32,12 +32,19 @@ def calibrators_view(
         judged = {name: (mapping, _in_one_order(mapping, comparison)) for name, (mapping, comparison) in judged.items()}
     parts: list[RenderableType] = [*_verdicts(judged), _table(judged, width), Text(f"Judged on {judged_on}.", "bold")]
     parts.append(Text(_legend(_fullest(judged)), "dim"))
-    parts += [Text(f"{name} is not for these rows: {reason}", "dim") for name, reason in refused.items()]
+    parts += [Text(line, "dim") for line in _refusals(refused)]
     if len(judged) == 1:
         [(mapping, comparison)] = judged.values()
         parts += [*map(verdict_line, comparison.verdicts), Text(f"  map: {mapping}\n  fit: {mapping.fit}")]
     parts += [_candidates(name, mapping.fit) for name, (mapping, _) in judged.items() if mapping.fit.chosen_from]
     return Group(*parts)
+
+
+def _refusals(refused: dict[str, str]) -> Iterator[str]:
+    """A line for each reason, which several calibrators may share."""
+    for reason in dict.fromkeys(refused.values()):
+        names = [name for name, other in refused.items() if other == reason]
+        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not for these rows: {reason}"
 
 
 def _verdicts(judged: Judged) -> Iterator[Text]:

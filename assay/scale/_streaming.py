@@ -12,7 +12,8 @@ from threading import Event, Lock
 
 from assay._core import loops
 from assay._core.arrays import InputError
-from assay.files import Columns, refuse_in_parts
+from assay.files import Columns, refuse_in_parts, refuse_shares
+from assay.metrics import Tables
 from assay.scale._parts import Part, parts_of, shards
 from assay.scale._reading import Bad, good_chunks, tally_of
 from assay.scale._sorting import sorted_order
@@ -73,6 +74,8 @@ def tally_files(
     _fill(known, parts, columns, bad, far, watch, state)
     if known.tally is None:
         raise InputError(f"{source}: no rows")
+    if columns.percent:
+        refuse_shares(Tables(known.tally.of_positive or known.tally).ranking.score)
     if exact and known.tally.cells.mixed.any():
         again = Bad(skip_bad)
         chunks = (chunk for part in parts for chunk in good_chunks(part, columns, again))

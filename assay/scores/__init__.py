@@ -1,7 +1,8 @@
 """Confidence scores: one number for each answer, by which right answers should rank above wrong ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from assay._core.lookup import check_values, hyper_parameters, lookup_or_import
@@ -18,14 +19,16 @@ from assay.scores._from_predictions import (
 from assay.scores._p_norm import MaxLogitPNorm, max_logit_p_norm
 from assay.scores._trust import TrustScore, trust_score
 
-SCORES: dict[str, Score] = {
-    "max_probability": max_probability,
-    "margin": margin,
-    "entropy": negative_entropy,
-    "energy": energy,
-    "max_logit": max_logit,
-}
-"""Scores that need nothing but the predictions."""
+SCORES: Mapping[str, Score] = MappingProxyType(
+    {
+        "max_probability": max_probability,
+        "margin": margin,
+        "entropy": negative_entropy,
+        "energy": energy,
+        "max_logit": max_logit,
+    }
+)
+"""Scores that need nothing but the predictions; read-only, your own is `package.module:function`."""
 
 
 def score(name: str) -> Score:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from assay._core.showing import Library, data_frame, html_table
 from assay.metrics import known_metric
 from assay.published import Figure
 from assay.study._corrections import ON_TEST, UNCHANGED
@@ -92,6 +93,45 @@ class StudyTable:
     def seeds(self) -> int:
         """The most seeds of a cell."""
         return max((cell.summary.n for line in self.lines for cell in line.cells.values()), default=0)
+
+    def keys(self) -> list[str]:
+        """The metrics of the table."""
+        return list(self.metrics)
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame with one row a method, calibrator, score and metric: mean, sd, seeds, test, published mean."""
+        rows = [
+            {
+                **self.point,
+                "method": line.method,
+                "calibrator": line.calibrator,
+                "score": line.score,
+                "metric": metric,
+                "mean": cell.summary.mean,
+                "sd": cell.summary.sd,
+                "n": cell.summary.n,
+                "p_value": cell.p_value,
+                "against_baseline": cell.word,
+                "published": cell.published.mean if cell.published else None,
+            }
+            for line in self.lines
+            for metric, cell in line.cells.items()
+        ]
+        return data_frame(rows, library)
+
+    def _repr_html_(self) -> str:
+        caption = ", ".join(f"{name} {value}" for name, value in self.point.items() if value is not None)
+        cells = ([_in_a_notebook(line.cells.get(metric)) for metric in self.metrics] for line in self.lines)
+        rows = [[line.name, *row] for line, row in zip(self.lines, cells, strict=True)]
+        return html_table(f"{caption}; compared with {self.baseline}", ["", *self.metrics], rows)
+
+
+def _in_a_notebook(cell: StudyCell | None) -> str:
+    """A mean with its spread, and what the test says."""
+    if cell is None:
+        return ""
+    spread = "" if isnan(cell.summary.sd) else f" ± {getattr(cell.summary, cell.error):.2g}"
+    return f"{cell.summary.mean:.4g}{spread} {cell.word}".strip()
 
 
 def tabulate(

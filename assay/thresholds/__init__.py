@@ -4,6 +4,7 @@ from assay.thresholds._choosing import By, choose_threshold, evidence_of, predic
 from assay.thresholds._evidence import Counts, Evidence, risk_bound
 from assay.thresholds._of_map import load_threshold, threshold_under
 from assay.thresholds._positive import PositiveThreshold, choose_positive_threshold
+from assay.thresholds._promise import decided_by, promised_rows
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold, level, spelled
 
 __all__ = [
@@ -16,10 +17,12 @@ __all__ = [
     "Threshold",
     "choose_positive_threshold",
     "choose_threshold",
+    "decided_by",
     "evidence_of",
     "level",
     "load_threshold",
     "predicted_class",
+    "promised_rows",
     "risk_bound",
     "spelled",
     "threshold_under",

@@ -141,7 +141,9 @@ def _by_risk(seen: Evidence, risk: float, confidence: float) -> Threshold:
     row = widest(seen, risk, doubt)
     if row is None:
         first = int(np.searchsorted(r.kept, least * r.n / seen.units))
-        errors = f"there are {int(r.wrong[first])} errors among the {int(r.kept[first])} most confident"
+        wrong = int(r.wrong[first])
+        there = "there is 1 error" if wrong == 1 else f"there are {wrong} errors"
+        errors = f"{there} among the {int(r.kept[first])} most confident"
         return _none(seen, risk, confidence, f"{errors}; {risk:.3g} cannot be promised at {confidence:.4g}")
     return _at(seen, row, risk, confidence)
 

@@ -42,6 +42,21 @@ class PositiveThreshold:
     map_digest: str | None = None  # `maps.digest` of the maps before it
 
     @property
+    def accepted(self) -> int:
+        """Rows answered 1."""
+        return self.flagged
+
+    @property
+    def coverage(self) -> float:
+        """Share of rows answered 1."""
+        return self.flagged / self.n
+
+    @property
+    def guaranteed_risk(self) -> float:
+        """At most this share of the rows answered 1 is wrong, or of class 1 is missed; nan where costs are the goal."""
+        return nan if self.goal == "cost" else 1 - self.promised
+
+    @property
     def precision(self) -> float:
         """Share of class 1 among the rows answered so; nan if there are none."""
         return self.hits / self.flagged if self.flagged else nan

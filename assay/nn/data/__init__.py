@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from assay._core.arrays import InputError
 from assay._core.lookup import lookup_or_import
@@ -21,21 +23,23 @@ from assay.nn.data._sst import sst2, sst5
 from assay.nn.data._synthetic import gaussian_logits, gaussians, noise_images, synthetic
 from assay.nn.data._words import read_glove
 
-DATA: dict[str, Loader] = {
-    "digits": digits,
-    "synthetic": synthetic,
-    "cifar10": cifar10,
-    "cifar100": cifar100,
-    "svhn": svhn,
-    "tiny_imagenet": tiny_imagenet,
-    "imagenet": imagenet,
-    "newsgroups": newsgroups,
-    "newsgroups_random": newsgroups_random,
-    "sst2": sst2,
-    "sst5": sst5,
-    "image_folder": image_folder,
-    "parquet": parquet,
-}
+DATA: Mapping[str, Loader] = MappingProxyType(
+    {
+        "digits": digits,
+        "synthetic": synthetic,
+        "cifar10": cifar10,
+        "cifar100": cifar100,
+        "svhn": svhn,
+        "tiny_imagenet": tiny_imagenet,
+        "imagenet": imagenet,
+        "newsgroups": newsgroups,
+        "newsgroups_random": newsgroups_random,
+        "sst2": sst2,
+        "sst5": sst5,
+        "image_folder": image_folder,
+        "parquet": parquet,
+    }
+)
 
 
 def load(name: str, *, folder: str | Path | None = None, cut: Cut = Cut()) -> Splits:  # noqa: B008 (frozen)

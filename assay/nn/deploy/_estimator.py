@@ -20,7 +20,7 @@ from assay.nn.deploy._onnx import described, expected_of, given, keep, near_an_e
 from assay.nn.deploy._tail import Log, with_tail
 from assay.nn.maps import answer
 from assay.predictions import Predictions
-from assay.thresholds import Threshold
+from assay.thresholds import PositiveThreshold, Threshold
 
 OPSET = {"": 18, "ai.onnx.ml": 3}  # the oldest that torch exports to, and the newest for trees that runtimes share
 
@@ -62,7 +62,7 @@ def export_estimator(
     file: str | Path,
     *,
     example: Any,
-    threshold: Threshold | float | None = None,
+    threshold: Threshold | PositiveThreshold | float | None = None,
     opset: int | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
@@ -86,7 +86,7 @@ def export_estimator(
     tail = calibrated(logits, mapping, threshold).eval()
     shown = ", then ".join(str(each) for each in (inner, mapping) if each is not None) or "unchanged"
     about = {"map": shown, "classes": json.dumps(np.asarray(model.classes_).tolist()), **(metadata or {})}
-    about = described(mapping, tail.threshold, about)
+    about = described(mapping, tail, about)
     try:
         keep(with_tail(network, chosen, scores, tail), Path(file), inputs, expected, about)
     except InputError as problem:

@@ -16,7 +16,7 @@ from assay.nn.deploy._estimator import export_estimator
 from assay.nn.deploy._module import calibrated
 from assay.nn.deploy._onnx import described, expected_of, given, keep, torch_to_onnx
 from assay.selective import Estimator
-from assay.thresholds import Threshold
+from assay.thresholds import PositiveThreshold, Threshold
 
 Example = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
 
@@ -27,7 +27,7 @@ def export_onnx(
     file: str | Path,
     *,
     example: Any,
-    threshold: Threshold | float | None = None,
+    threshold: Threshold | PositiveThreshold | float | None = None,
     logits: Callable[[Any], Tensor] = logits_of,
     input_names: Sequence[str] | None = None,
     opset: int | None = None,
@@ -54,7 +54,7 @@ def export_onnx(
         output = positional(*tensors.values())
     expected = expected_of(mapping, given(logits(output).numpy(), "logits", "the model"))
     inputs = {name: x.numpy() for name, x in tensors.items()}
-    about = described(mapping, whole.threshold, metadata)
+    about = described(mapping, whole, metadata)
     keep(torch_to_onnx(whole, tensors, opset=opset), Path(file), inputs, expected, about)
 
 

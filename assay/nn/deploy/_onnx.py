@@ -19,7 +19,7 @@ import assay
 from assay._core.arrays import InputError, Mask
 from assay._core.writing import replacing
 from assay.maps import ConfidenceMap, Curve, LogitMap, Map, OneVsRest, Sequence, Steps, answer, digest, parts
-from assay.nn.deploy._module import Output
+from assay.nn.deploy._module import Calibrated, Output
 from assay.predictions import Predictions
 
 NAMES = list(Output._fields)
@@ -75,9 +75,10 @@ def _quiet() -> Iterator[None]:
         chatter.setLevel(level)
 
 
-def described(mapping: Map | None, threshold: float, more: Mapping[str, str] | None) -> dict[str, str]:
+def described(mapping: Map | None, tail: Calibrated, more: Mapping[str, str] | None) -> dict[str, str]:
     """The metadata of a file."""
-    accepts = {} if threshold == -inf else {"threshold": repr(threshold)}
+    accepts = {} if tail.threshold == -inf else {"threshold": repr(tail.threshold)}
+    accepts |= {"threshold_of": "probability of class 1"} if tail.of_class_1 else {}
     fit = {} if mapping is None else {"fit": str(mapping.fit), "map_digest": digest(mapping)}
     return {"map": str(mapping or "unchanged"), **fit, **accepts, "assay_version": assay.__version__, **(more or {})}
 

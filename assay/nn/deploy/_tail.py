@@ -17,7 +17,7 @@ from assay._core.reading import require_file
 from assay.maps import Map, refuse_probabilities
 from assay.nn.deploy._module import Calibrated, calibrated
 from assay.nn.deploy._onnx import NAMES, Kind, described, expected_of, given, keep, run, torch_to_onnx
-from assay.thresholds import Threshold
+from assay.thresholds import PositiveThreshold, Threshold
 
 OLDEST_OPSET = 18
 LARGEST = 10**8  # numbers of a batch of noise
@@ -38,7 +38,7 @@ def calibrate_onnx(
     example: Mapping[str, NDArray[Any]],
     output: str | None = None,
     gives: Kind = "logits",
-    threshold: Threshold | float | None = None,
+    threshold: Threshold | PositiveThreshold | float | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Add map and threshold to an ONNX model, and check the result as `export_onnx` does.
@@ -64,7 +64,7 @@ def calibrate_onnx(
     tail = calibrated(nn.Identity() if gives == "logits" else Log(), mapping, threshold).eval()
     with _reasons(source):
         whole = with_tail(_modern(network, source), chosen, values, tail)
-        keep(whole, Path(file), dict(example), expected, described(mapping, tail.threshold, metadata))
+        keep(whole, Path(file), dict(example), expected, described(mapping, tail, metadata))
 
 
 def with_tail(network: Any, chosen: str, values: NDArray[Any], tail: Calibrated) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
+from types import MappingProxyType
 
 from torch import Tensor, nn
 
@@ -35,35 +36,37 @@ from assay.nn.networks._wide_resnet import wrn28_10, wrn28_10_postact
 Factory = Callable[..., nn.Module]
 """Called with the number of classes and, where its parameters are so named, with what `build` offers."""
 
-NETWORKS: dict[str, Factory] = {
-    "mlp": mlp,
-    "resnet8": resnet8,
-    "resnet20": resnet20,
-    "resnet32": resnet32,
-    "resnet44": resnet44,
-    "resnet56": resnet56,
-    "resnet110": resnet110,
-    "preact_resnet110": preact_resnet110,
-    "resnet18": resnet18,
-    "resnet50": resnet50,
-    "resnet50_grid": resnet50_grid,
-    "resnet110_bottleneck": resnet110_bottleneck,
-    "resnet18_imagenet": resnet18_imagenet,
-    "resnet50_imagenet": resnet50_imagenet,
-    "wrn28_10": wrn28_10,
-    "wrn28_10_postact": wrn28_10_postact,
-    "densenet_bc_100_12": densenet_bc_100_12,
-    "densenet121": densenet121,
-    "vgg16_bn": vgg16_bn,
-    "vgg16_confidnet": vgg16_confidnet,
-    "convmixer_256_16": convmixer_256_16,
-    "convmixer_256_8": convmixer_256_8,
-    "mobilenet_v2": mobilenet_v2,
-    "efficientnet_b0": efficientnet_b0,
-    "gp_cnn": gp_cnn,
-    "text_cnn8": text_cnn8,
-    "tree_lstm": tree_lstm,
-}
+NETWORKS: Mapping[str, Factory] = MappingProxyType(
+    {
+        "mlp": mlp,
+        "resnet8": resnet8,
+        "resnet20": resnet20,
+        "resnet32": resnet32,
+        "resnet44": resnet44,
+        "resnet56": resnet56,
+        "resnet110": resnet110,
+        "preact_resnet110": preact_resnet110,
+        "resnet18": resnet18,
+        "resnet50": resnet50,
+        "resnet50_grid": resnet50_grid,
+        "resnet110_bottleneck": resnet110_bottleneck,
+        "resnet18_imagenet": resnet18_imagenet,
+        "resnet50_imagenet": resnet50_imagenet,
+        "wrn28_10": wrn28_10,
+        "wrn28_10_postact": wrn28_10_postact,
+        "densenet_bc_100_12": densenet_bc_100_12,
+        "densenet121": densenet121,
+        "vgg16_bn": vgg16_bn,
+        "vgg16_confidnet": vgg16_confidnet,
+        "convmixer_256_16": convmixer_256_16,
+        "convmixer_256_8": convmixer_256_8,
+        "mobilenet_v2": mobilenet_v2,
+        "efficientnet_b0": efficientnet_b0,
+        "gp_cnn": gp_cnn,
+        "text_cnn8": text_cnn8,
+        "tree_lstm": tree_lstm,
+    }
+)
 
 
 OFFERS = ("inputs", "channels", "vectors", "extra_node_classes")

@@ -8,8 +8,9 @@ training, so that any recipe runs at any length: `dataclasses.replace(recipe("fm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from assay._core.arrays import InputError
 from assay._core.lookup import lookup, lookup_or_import
@@ -89,8 +90,8 @@ def _setup(variant: Variant) -> Setup:
     return lookup("set-up", variant.setup or "zhu2022", SETUPS)
 
 
-RECIPES: dict[str, Recipe] = {name: recipe(name) for name in METHODS}
-"""Every method, in the set-up of zhu2022."""
+RECIPES: Mapping[str, Recipe] = MappingProxyType({name: recipe(name) for name in METHODS})
+"""Every method, in the set-up of zhu2022; read-only, your own is `package.module:recipe`."""
 
 __all__ = [
     "ABOUT",

@@ -109,12 +109,12 @@ def point_title(point: dict[str, Any]) -> str:
 
 def panels(n: int, heading: str, *, height: float = 3.3) -> tuple[Figure, list[Axes]]:
     """A figure of n panels, three in a row; a single one is larger."""
-    from matplotlib.figure import Figure
+    from assay.report.figures._shown import Shown
 
     width, height = (6.0, max(height, 4.5)) if n == 1 else (4.2, height)
     columns = min(n, PANELS_ABREAST)
     lines = ceil(n / columns)
-    figure = Figure(figsize=(width * columns, height * lines), layout="constrained")
+    figure = Shown(figsize=(width * columns, height * lines), layout="constrained")
     axes = list(figure.subplots(lines, columns, squeeze=False).flat)
     for ax in axes[n:]:
         ax.remove()

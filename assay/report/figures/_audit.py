@@ -1,7 +1,8 @@
-"""An audit in one picture: calibration on the left, ranking on the right."""
+"""Audits in one picture: calibration on the left, ranking on the right."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from assay.metrics import Tables
@@ -14,13 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def audit_figure(tables: Tables) -> Figure:
-    """The reliability diagram and the risk-coverage curve of one set of predictions; a mere score has only a curve."""
-    from matplotlib.figure import Figure
+def audit_figure(models: Mapping[str, Tables]) -> Figure:
+    """The reliability diagram of each model, and the risk-coverage curves of all; a mere score has only a curve."""
+    from assay.report.figures._shown import Shown
 
-    figure = Figure(figsize=(9, 4) if tables.is_probability else (4.5, 4), layout="constrained")
-    axes = figure.subplots(1, 2 if tables.is_probability else 1, squeeze=False)[0]
-    if tables.is_probability:
-        reliability(reliability_of(tables.width), axes[0])
-    risk_coverage({"model": selective(tables.ranking)}, axes[-1])
+    calibrated = {name: tables for name, tables in models.items() if tables.is_probability}
+    n = len(calibrated) + 1
+    figure = Shown(figsize=(4.5 * n, 4), layout="constrained")
+    axes = figure.subplots(1, n, squeeze=False)[0]
+    for ax, (name, tables) in zip(axes, calibrated.items(), strict=False):
+        reliability(reliability_of(tables.width), ax)
+        if len(models) > 1:
+            ax.set_title(name)
+    risk_coverage({name: selective(tables.ranking) for name, tables in models.items()}, axes[-1])
     return figure

@@ -67,31 +67,56 @@ def audit_page(
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
 
 
-def threshold_page(name: str, predictions: Predictions | Outcomes, chosen: Threshold, file: Path) -> None:
-    """Write a threshold and what it does to the rows that it was chosen on: the page of an audit, at the threshold."""
+def threshold_page(
+    name: str, predictions: Predictions | Outcomes, chosen: Threshold, file: Path, *, command: str = ""
+) -> None:
+    """Write a threshold and what it does to the rows that it was chosen on: the page of an audit, at the threshold.
+
+    `command` is the one that chooses a threshold for these rows.
+    """
     found = audit(predictions)
-    model = _model(name, predictions, found)
+    model = _model(name, predictions, found, command)
     t = found.tables or Tables(predictions)
     model |= {"verdict": [f"{str(chosen)[0].upper()}{str(chosen)[1:]}.", str(found)]}
     model |= {"decisions": decisions(t, [chosen, *_tables.promised(t)])}
     content: Content = {"models": [model], "overview": _tables.as_data(_tables.models({name: found}))}
-    _write(file, f"Threshold: {name}", "audit", content)
+    _write(file, f"Threshold: {name}", "audit", content | {"heading": "Which answers can be accepted?"})
+
+
+def correction_page(
+    before: Predictions | Outcomes,
+    after: tuple[str, Predictions | Outcomes],
+    comparison: Comparison,
+    file: Path,
+    *,
+    next_command: str = "",
+) -> None:
+    """Write what a calibrator, whose name comes with the corrected rows, does to the same rows."""
+    name, corrected = after
+    content = _compared({"before": before, f"after {name}": corrected}, comparison)
+    own: Content = {"heading": "What does the correction change?", "pairing": "", "next": next_command}
+    _write(file, f"Confidence corrected: {name}", "compare", content | own)
 
 
 def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Comparison, file: Path) -> None:
     """Write the comparison of two models, the second against the first, as one page."""
+    content = _compared(predictions, comparison)
+    _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
+
+
+def _compared(predictions: dict[str, Predictions | Outcomes], comparison: Comparison) -> Content:
     read = comparison.tables or tuple(map(Tables, predictions.values()))
-    content: Content = {
+    return {
         "models": [{"name": name} | curves(t) for name, t in zip(predictions, read, strict=True)],
         "n": comparison.n,
-        "byIds": comparison.by_ids,
+        "pairing": "" if comparison.by_ids else " · no ids: rows are paired in order",
+        "next": "",
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
         "differences": _tables.as_data(_tables.differences(comparison)),
         "coverages": _tables.as_data(_tables.coverages(list(zip(predictions, read, strict=True)))),
         "flipped": _tables.as_data(_tables.flipped(*read)),
         "flips": flips(*read),
     }
-    _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
 
 
 def board_page(board: Board, file: Path) -> None:
@@ -160,6 +185,7 @@ def _model(
         "mistakes": _tables.as_data(_tables.mistakes_table(mistakes(t, show))),
         "command": command or f"assay threshold {shlex.quote(name)}",
         "decisions": decisions(t, promises),
+        "classOne": found.positive.name if found.positive else "",
     }
     return shown | curves(t) | positive(t) | separation(t.ranking)
 

@@ -4,6 +4,7 @@ let model = DATA.models[0];
 let step = model.decisions.start;
 let axis = model.axis;
 const slider = find("#threshold");
+const FEW_CLASSES = 6; // of a confusion matrix that fits a phone as it is
 
 function showModel() {
   step = model.decisions.start;
@@ -34,8 +35,8 @@ function drawModel() {
     drawReliability(find("#trust .reliability"), title, [model.reliability, model.reliabilityByMass], "confidence", "accuracy");
   }
   if (model.positive) {
-    const names = ["probability of class 1", "share of class 1"];
-    drawReliability(find("#trust .positive"), `${title}, class 1`, [model.positive, model.positiveByMass], ...names);
+    const names = [`probability of ${model.classOne}`, `share of ${model.classOne}`];
+    drawReliability(find("#trust .positive"), `${title}, ${model.classOne}`, [model.positive, model.positiveByMass], ...names);
   }
   densitiesChart(find("#trust .densities"), model, axis === "log-odds" && model.reliability !== null);
   rocChart(find("#trust .roc"), model);
@@ -97,6 +98,7 @@ function showConfusion({ k, steps, classes: names }) {
   })));
   const table = find("#confusion table");
   const heads = element("tr", {}, element("td"), ...classes.map((answer) => head(names[answer], "col")));
+  table.className = k > FEW_CLASSES ? "many" : "";
   table.replaceChildren(table.caption, element("thead", {}, heads), element("tbody", {}, ...body));
 }
 
@@ -113,7 +115,6 @@ function offerModels() {
 }
 
 slider.addEventListener("input", () => { step = Number(slider.value); showStep(); });
-find(".command button").addEventListener("click", () => copied(find(".command code").textContent, find(".command button")));
 if (DATA.models.length > 1) offerModels();
 offerAxes();
 showModel();

@@ -54,7 +54,7 @@ function draw(place, label, traces, { xaxis, yaxis, ...layout }) {
 }
 
 const titled = (text) => ({ title: { text, standoff: 8 } });
-const share = (text, range) => ({ ...titled(text), tickformat: ".0%", range });
+const share = (text, range) => ({ ...titled(text), tickformat: ".2~%", range });
 
 function line(x, y, tone, { dash = "solid", width = 1.5 } = {}) {
   return { x, y, mode: "lines", line: { color: color(tone), width, dash } };

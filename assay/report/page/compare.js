@@ -3,8 +3,9 @@
 const TONES = { better: "good", worse: "bad" };
 const [A, B] = DATA.models;
 
-find(".size").textContent = `A: ${A.name} · B: ${B.name} · ${count(DATA.n)} samples`
-  + (DATA.byIds ? "" : " · no ids: rows are paired in order");
+find(".size").textContent = `A: ${A.name} · B: ${B.name} · ${count(DATA.n)} samples${DATA.pairing}`;
+find("#verdict .command").hidden = !DATA.next;
+find("#verdict .command code").textContent = DATA.next;
 find(".verdict").textContent = `B against A: ${DATA.verdicts.map(({ axis, word }) => `${axis} ${word}`).join(", ")}.`;
 showTiles(find("#verdict .tiles"), DATA.verdicts.map(({ axis, word, reason }) =>
   ({ title: axis, text: word, under: reason, tone: TONES[word] })));
@@ -12,7 +13,7 @@ showTable(find("#differences .table"), DATA.differences);
 showTable(find("#coverages .table"), DATA.coverages);
 find("#flipped .note").textContent = `${count(DATA.flips.better)} samples that A answers wrongly are right in B, `
   + `${count(DATA.flips.worse)} that A answers rightly are wrong in B. The most confident errors first.`;
-find("#flipped .table").hidden = DATA.flipped.rows.length === 0;
+find("#flipped").hidden = DATA.flipped.rows.length === 0;
 showTable(find("#flipped .table"), DATA.flipped);
 find(".needs-probability").hidden = !DATA.models.some(({ reliability }) => reliability);
 drawBoth();

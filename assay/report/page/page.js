@@ -80,6 +80,13 @@ function asCsv(rows) {
   return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
+// A heading of its own, and commands to take to a shell.
+if (DATA.heading) find("h1").textContent = DATA.heading;
+document.querySelectorAll(".command").forEach((place) => {
+  const button = place.querySelector("button");
+  button.addEventListener("click", () => copied(place.querySelector("code").textContent, button));
+});
+
 function copied(text, button) {
   const area = document.body.appendChild(element("textarea", { value: text }));
   area.select();
