@@ -139,9 +139,11 @@ def parquet_batches(
 
     try:
         with open_parquet(file) as opened:
-            for batch in opened.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
-                if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+            # One row group at a time: over several, lists take three times as long.
+            for group in range(opened.num_row_groups) if groups is None else groups:
+                for batch in opened.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
+                    if batch.num_rows:
+                        yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise

@@ -116,7 +116,7 @@ def _sums(o: Outcomes) -> Floats:
 def _moments(column: Floats | None, correct: Mask) -> Floats:
     if column is None:
         return np.full((2, 2), np.nan)
-    return np.array([[part.sum(), part @ part] for part in (column[correct], column[~correct])])
+    return np.array([[part.sum(), np.einsum("i,i", part, part)] for part in (column[correct], column[~correct])])
 
 
 def _many(confidence: Floats) -> bool:
