@@ -62,7 +62,7 @@ def same(a: Tally, b: Tally) -> bool:
     """Whole numbers exactly, sums to 1e-12."""
     x, y = a.cells, b.cells
     alike = np.array_equal(x.table[:, :2], y.table[:, :2]) and np.array_equal(x.mixed, y.mixed)
-    return x.on_grid == y.on_grid and alike and np.allclose(x.table[:, 2], y.table[:, 2], rtol=1e-12)
+    return x.level == y.level and alike and np.allclose(x.table[:, 2], y.table[:, 2], rtol=1e-12)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -328,7 +328,7 @@ def test_a_temperature_in_passes_is_that_of_all_rows(tmp_path):
 def test_top_label_maps_from_a_tally_are_those_of_its_rows():
     o = outcomes(8_000)
     counted = Tally.of(o)
-    assert not counted.cells.on_grid
+    assert counted.cells.level == 0
     x = np.linspace(0.5, 1, 300)
     for ours, theirs in (
         (calibrators.summary_isotonic(counted), calibrators.isotonic(o)),

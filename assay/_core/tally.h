@@ -49,9 +49,9 @@ WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64
             memcpy(&origin, &(Doubles){magic, magic, magic, magic}, sizeof origin);
             memcpy(&bits, &odds, sizeof bits);
             cell = 1 - (bits >= (1023L - 20) << 52);
-            STEPS(cell, bits, -20, 12, 47);
-            STEPS(cell, bits, -8, 36, 44);
-            STEPS(cell, bits, 28, 25, 47);
+            STEPS(cell, bits, -20, 12, 45);
+            STEPS(cell, bits, -8, 36, 42);
+            STEPS(cell, bits, 28, 25, 45);
             cell += edges - origin - 1 - above; /* a mask is -1 where it holds */
             cell &= x > DOUBLES(0.0);
             good &= (x >= DOUBLES(0.0)) & (x <= DOUBLES(1.0));

@@ -82,7 +82,7 @@ class Filling:
         return replace(self._rest, cells=cells, of_positive=positive, groups=groups)
 
     def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
-        self._on_grid = self._on_grid or self._cells.on_grid or _many(confidence)
+        self._on_grid = self._on_grid or self._cells.level > 0 or _many(confidence)
         if not (self._on_grid and is_probability):
             self._cells = (self._cells + Cells.of_scores(confidence, correct)).fitting(is_probability)
             return
@@ -120,6 +120,6 @@ def _moments(column: Floats | None, correct: Mask) -> Floats:
 
 
 def _many(confidence: Floats) -> bool:
-    """Whether more than `DISTINCT` scores are seen at once, by the first rows: else all rows are sorted to tell."""
-    most = _cells.DISTINCT
+    """Whether more than `MOST` scores are seen at once, by the first rows: else all rows are sorted to tell."""
+    most = _cells.MOST
     return len(confidence) > most and len(np.unique(confidence[: 2 * most])) > most

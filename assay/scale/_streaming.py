@@ -128,7 +128,7 @@ def _in_threads(
             raise _Leave
 
     def work(part: Part) -> Tally | None:
-        on_grid = known.tally is not None and known.tally.cells.on_grid
+        on_grid = known.tally is not None and known.tally.cells.level > 0
         return tally_of(part, columns, bad, on_grid=on_grid, count=count)
 
     waiting: dict[Future[Tally | None], Part] = {}
