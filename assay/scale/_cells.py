@@ -18,7 +18,7 @@ NOWHERE = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """How many samples and errors there are at each score, or in each cell of the grid that has any, in ascending order.
+    """How many samples and errors there are at each score, or in each cell of the grid with samples, ascending.
 
     The level is the lowest on which there are at most `MOST` cells: on level 0 every score has its own, on level 1 they
     are those of the grid, and each further level joins neighbors. More samples never lower it, so it depends on the
