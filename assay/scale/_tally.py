@@ -29,8 +29,9 @@ class Tally:
     """How many answers were given with which confidence, and how many were wrong; `+` adds rows to rows.
 
     Up to 20,000 distinct scores each is kept, and every metric is exact. Beyond, confidences are counted in the cells
-    of a grid, the finest that has no more cells with samples: accuracy, NLL, Brier, ECE and classwise ECE stay exact, `bounds` says how far the metrics of the
-    ranking can be from their values on the rows. Any split of the rows, in any order, adds up to the same tally.
+    of a grid, the finest on which no more than that have samples: accuracy, NLL, Brier, ECE and classwise ECE stay
+    exact, `bounds` says how far the metrics of the ranking can be from their values on the rows. Any split of the rows,
+    in any order, adds up to the same tally.
 
     >>> from assay import Outcomes, evaluate
     >>> a = Tally.of(Outcomes.from_scores([0.9, 0.8], [True, True]))
@@ -106,10 +107,8 @@ class Tally:
         return self._blocks(self.cells.lowest) if self.cells.level else self.ranking
 
     def _blocks(self, score: Floats) -> Ranking:
-        size, misses, _ = self.cells.table[::-1].T
-        return Ranking(
-            np.where(self.cells.mixed, score, self.cells.table[:, 2])[::-1], from_zero(size), from_zero(misses)
-        )
+        size, misses, value = self.cells.table[::-1].T
+        return Ranking(np.where(self.cells.mixed[::-1], score[::-1], value), from_zero(size), from_zero(misses))
 
     @cached_property
     def width(self) -> Bins:
