@@ -121,3 +121,6 @@ def _joined(table: Floats, mixed: Mask, level: int, place: Array) -> Cells:
     counts = (np.add.reduceat(x, start) for x in (size, misses))
     found = np.stack([*counts, np.where(several, total, low)], 1)
     return Cells(found, several, level, place[start] if level else NOWHERE)
+
+
+NONE = Cells(np.zeros((0, 3)), np.zeros(0, dtype=bool))

@@ -12,11 +12,10 @@ from assay._core.plain import Grid
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 from assay.scale import _cells
-from assay.scale._cells import Cells
+from assay.scale._cells import NONE, Cells
 from assay.scale._tally import MEANS, Tally
 
 ROOM = 2**31  # rows that the counts of one grid have room for
-NONE = Cells(np.zeros((0, 3)), np.zeros(0, dtype=bool))
 UNKNOWN = np.full((len(MEANS), 2, 2), np.nan)
 
 
@@ -47,7 +46,7 @@ class Filling:
         t = Tables(rows)
         o = t.outcomes
         classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
-        rest = Tally(NONE, _sums(o), classes, None, o.is_probability, label_groups=labels)
+        rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels)
         self._rest = rest if self._rest is None else self._rest + rest
         self._count(o.confidence, o.correct, o.is_probability)
         if t.n_classes == 2:
@@ -106,7 +105,7 @@ def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:
     return frozenset(zip(label.tolist(), map(str, names[name].tolist()), strict=True))
 
 
-def _sums(o: Outcomes) -> Floats:
+def sums_of(o: Outcomes) -> Floats:
     """Of NLL, Brier and entropy: sums over right answers and over errors, and of the squares."""
     if o.nll is None and o.brier is None and o.entropy is None:
         return UNKNOWN
