@@ -263,7 +263,7 @@ def test_ray_on_two_nodes_one_of_which_is_killed(folder, tmp_path, monkeypatch):
         at_kill.append(blocks())
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
-    second, at_kill, killer = cluster.add_node(num_cpus=2), [], Thread(target=kill)
+    second, at_kill, killer = cluster.add_node(num_cpus=2), [], Thread(target=kill, daemon=True)
     ray.init(address=cluster.address, log_to_driver=False)
     try:
         whole = Tally.of(outcomes())
