@@ -20,7 +20,7 @@ from assay.scale._state import State
 from assay.scale._tally import Tally
 
 STANDARD = Columns()
-EVERY = 5.0  # seconds between two writings of the state
+EVERY = 1.0  # seconds between two writings of the state
 
 
 @dataclass
