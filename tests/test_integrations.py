@@ -16,12 +16,13 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
-from assay import evaluate, examples, files, maps
+from assay import Predictions, evaluate, examples, files, maps
 from assay._core.arrays import InputError
 from assay.integrations.lightning import AveragedWeights, SharpnessAware, TrustCallback, _of_all_processes
-from assay.integrations.torchmetrics import FROM_RANKING, KEYS, Trust
+from assay.integrations.torchmetrics import KEYS, Trust
 from assay.nn.losses import focal
 from assay.nn.optim import SAM
+from assay.scale import Tally
 
 QUIET = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -162,7 +163,7 @@ def embedded() -> tuple[Tensor, Tensor]:
 def assert_evaluated(found: dict[str, Tensor]) -> None:
     expected = evaluate(examples.load(), KEYS)
     for key in KEYS:
-        assert found[key].item() == pytest.approx(expected[key], abs=1e-3 if key in FROM_RANKING else 1e-6), key
+        assert found[key].item() == pytest.approx(expected[key], rel=1e-9), key
 
 
 def test_the_metric_is_evaluate_in_a_fixed_size():
@@ -175,6 +176,22 @@ def test_the_metric_is_evaluate_in_a_fixed_size():
     assert of_probabilities.compute()["val/ece"].item() == pytest.approx(evaluate(examples.load())["ece"], abs=1e-6)
     with pytest.raises(InputError, match="'smooth_ece' needs all rows"):
         Trust("smooth_ece")
+
+
+def test_the_metric_is_a_tally_of_any_number_of_rows():
+    generator = torch.Generator().manual_seed(0)
+    logits, labels = 3 * torch.randn(50_000, 4, generator=generator), torch.randint(4, (50_000,), generator=generator)
+    p = Predictions.from_logits(logits, labels)
+    for rows, most in ((20_000, 1e-12), (50_000, 1e-9)):
+        trust = updated(Trust(), logits[:rows], labels[:rows])
+        there = evaluate(p[:rows] if rows == 20_000 else Tally.of(p), KEYS)
+        assert {key: x.item() for key, x in trust.compute().items()} == pytest.approx(there, rel=most)
+    batches = Trust("ece", "auroc")
+    for i in range(3):
+        part = slice(12_000 * i, 12_000 * (i + 1))
+        assert batches(logits[part], labels[part])["ece"].item() == pytest.approx(evaluate(p[part])["ece"], rel=1e-9)
+    there = evaluate(Tally.of(p[:36_000]), ["ece", "auroc"])
+    assert {key: x.item() for key, x in batches.compute().items()} == pytest.approx(there, rel=1e-9)
 
 
 def plain(seed: int = 0) -> nn.Module:

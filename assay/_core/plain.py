@@ -52,12 +52,12 @@ class ClassSums:
 class Grid:
     """Cells of confidence: of odds c / (1 - c), each octave in equal steps, split again where an edge of a bin lies in.
 
-    There are 256 steps in the octaves where confidences mostly are, up to 1 - c = 4e-9, and 32 further out.
+    There are 1,024 steps in the octaves where confidences mostly are, up to 1 - c = 4e-9, and 128 further out.
     """
 
-    # First octave, octaves, and bits of the odds that are left out: exponent and eight or five bits remain.
-    BANDS = ((-20, 12, 47), (-8, 36, 44), (28, 25, 47))
-    RAW = 3 + 12 * 32 + 36 * 256 + 25 * 32  # 0, less than 2^-20, the bands (to the last double below 1), and 1
+    # First octave, octaves, and bits of the odds that are left out: exponent and ten or seven bits remain.
+    BANDS = ((-20, 12, 45), (-8, 36, 42), (28, 25, 45))
+    RAW = 3 + 12 * 128 + 36 * 1024 + 25 * 128  # 0, less than 2^-20, the bands (to the last double below 1), and 1
     BINS = 15  # of equal width
     CELLS = RAW + BINS - 1
     EMPTY, MIXED = np.uint64(2**64 - 1), np.uint64(2**64 - 2)  # instead of the bits of a cell's only confidence

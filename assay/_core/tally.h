@@ -6,6 +6,13 @@ typedef struct {
     uint64_t only;   /* bits of the one confidence that all samples have; EMPTY of none, MIXED of several */
 } Cell;
 
+/* A third version, for CPUs that compare whole numbers of 64 bits at once, takes a sixth less time. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
+#define WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WIDEST WIDE
+#endif
+
 #define EMPTY UINT64_MAX /* no number of [0, 1] has these bits */
 #define MIXED (UINT64_MAX - 1)
 
@@ -23,13 +30,13 @@ typedef struct {
  * not negative a bit each, of which the first is that one. Returns the first row whose confidence is not in [0, 1], or n;
  * the rows before its block of 128 are counted then.
  */
-WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n, double bins,
+WIDEST int64_t assay_tally(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n, double bins,
                          Cell *cells)
 {
     const double magic = 6755399441055744.0; /* 1.5 2^52: rounds to an integer */
     double c[BLOCK] = {0};
     int64_t index[BLOCK];
-    uint8_t hit[BLOCK];
+    uint64_t added[BLOCK];
     for (int64_t start = 0; start < n; start += BLOCK) {
         const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
         for (int64_t i = 0; i < rows; i++)
@@ -49,9 +56,9 @@ WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64
             memcpy(&origin, &(Doubles){magic, magic, magic, magic}, sizeof origin);
             memcpy(&bits, &odds, sizeof bits);
             cell = 1 - (bits >= (1023L - 20) << 52);
-            STEPS(cell, bits, -20, 12, 47);
-            STEPS(cell, bits, -8, 36, 44);
-            STEPS(cell, bits, 28, 25, 47);
+            STEPS(cell, bits, -20, 12, 45);
+            STEPS(cell, bits, -8, 36, 42);
+            STEPS(cell, bits, 28, 25, 45);
             cell += edges - origin - 1 - above; /* a mask is -1 where it holds */
             cell &= x > DOUBLES(0.0);
             good &= (x >= DOUBLES(0.0)) & (x <= DOUBLES(1.0));
@@ -61,15 +68,24 @@ WIDE int64_t assay_tally(const double *confidence, const uint8_t *correct, int64
             for (int64_t i = 0; i < rows; i++)
                 if (!(c[i] >= 0 && c[i] <= 1))
                     return start + i;
-        for (int64_t i = 0; i < rows; i++)
-            hit[i] = bit < 0 ? correct[start + i] : correct[(bit + start + i) >> 3] >> ((bit + start + i) & 7) & 1;
+        if (bit < 0)
+            for (int64_t i = 0; i < rows; i++)
+                added[i] = correct[start + i] ? 1 : 1 + (1ULL << 32);
+        else
+            for (int64_t i = 0; i < rows; i++) {
+                const int64_t at = bit + start + i;
+                added[i] = 1 + ((uint64_t)(~correct[at >> 3] >> (at & 7) & 1) << 32);
+            }
         for (int64_t i = 0; i < rows; i++) {
             Cell *cell = cells + index[i];
-            uint64_t bits;
-            memcpy(&bits, c + i, sizeof bits);
-            cell->counts += 1 + ((uint64_t)!hit[i] << 32);
+            const uint64_t only = cell->only;
+            cell->counts += added[i];
             cell->sum += c[i];
-            cell->only = (cell->only == bits) | (cell->only == EMPTY) ? bits : MIXED;
+            if (only != MIXED) {
+                uint64_t bits;
+                memcpy(&bits, c + i, sizeof bits);
+                cell->only = (only == bits) | (only == EMPTY) ? bits : MIXED;
+            }
         }
     }
     return n;

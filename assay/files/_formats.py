@@ -149,9 +149,11 @@ def parquet_batches(
 
     try:
         with open_parquet(file) as opened:
-            for batch in opened.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
-                if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+            # One row group at a time: over several, lists take three times as long.
+            for group in range(opened.num_row_groups) if groups is None else groups:
+                for batch in opened.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
+                    if batch.num_rows:
+                        yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
@@ -397,6 +399,10 @@ def _from_arrow_column(name: str, column: Any) -> Array:
 
     if column.null_count:
         raise InputError(f"column '{name}', row {pc.index(pc.is_null(column), True).as_py()}: no value")
+    if pa.types.is_fixed_size_list(column.type) and column.num_chunks == 1:
+        vectors, width = column.chunk(0), column.type.list_size
+        flat = vectors.values.slice(vectors.offset * width, len(vectors) * width)  # flatten() would copy
+        return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), width)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
         vectors = column.combine_chunks()
         flat = vectors.flatten().to_numpy(zero_copy_only=False)

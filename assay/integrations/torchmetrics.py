@@ -1,8 +1,7 @@
-"""A torchmetrics `Metric` of calibration and failure prediction, whose state has a fixed size and merges by sums."""
+"""A torchmetrics `Metric` of calibration and failure prediction: a tally in one tensor of fixed size that adds up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,40 +9,29 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from assay import metrics
 from assay._core.arrays import Floats, InputError
-from assay.metrics import Bins, Ranking
+from assay.metrics import evaluate
 from assay.predictions import Outcomes, Predictions
+from assay.scale import Cells, Tally, added
+from assay.scale._cells import MOST, NONE
+from assay.scale._filling import sums_of
 
-N_BINS = 15
-GRID = 2**14  # cells of the confidence: of -log2(1 - c), with 256 in each halving of the rest to 1
+KEYS = (
+    *("accuracy", "mean_confidence", "nll", "brier", "mean_entropy"),
+    *("ece", "mce", "oe", "rmsce"),
+    *("auroc", "aupr_success", "aupr_error", "fpr95", "aurc", "e_aurc", "augrc"),
+    *("risk_at_80", "risk_at_90", "risk_at_95"),
+)
 
-FROM_MEANS = ("accuracy", "mean_confidence", "nll", "brier", "mean_entropy")
-FROM_BINS: dict[str, Callable[[Bins], float]] = {
-    "ece": metrics.ece,
-    "mce": metrics.mce,
-    "oe": metrics.oe,
-    "rmsce": metrics.rmsce,
-}
-FROM_RANKING: dict[str, Callable[[Ranking], float]] = {
-    "auroc": metrics.auroc,
-    "aupr_success": metrics.aupr_success,
-    "aupr_error": metrics.aupr_error,
-    "fpr95": metrics.fpr95,
-    "aurc": metrics.aurc,
-    "e_aurc": metrics.e_aurc,
-    "augrc": metrics.augrc,
-    "risk_at_80": metrics.risk_at_80,
-    "risk_at_90": metrics.risk_at_90,
-}
-KEYS = (*FROM_MEANS, *FROM_BINS, *FROM_RANKING)
+RECENT = 2**14  # rows that are kept as they are until they are counted together
+# Of the state: level, number of cells, number of recent rows; sums of NLL, Brier and entropy; recent rows; cells.
+ENDS = np.cumsum([3, 12, RECENT, 4 * MOST])
 
 
 class Trust(Metric):
     """Metrics of `evaluate` by key, from logits [n, k], or probabilities if `normalized`, and labels [n].
 
-    Means and errors in bins of equal width are those of `evaluate`. Metrics of the ranking take answers as tied whose
-    confidences share one of 16,384 cells, fine near 1; they differ from `evaluate` by less than 1e-3.
+    The state is a tally: up to 20,000 distinct confidences everything is what `evaluate` says, beyond that see `Tally`.
 
     >>> trust = Trust("ece", "auroc", prefix="val/")
     >>> trust.update(torch.tensor([[2.0, 0.0], [0.1, 0.0], [0.0, 3.0]]), torch.tensor([0, 1, 1]))
@@ -61,48 +49,58 @@ class Trust(Metric):
                     f"'{key}' needs all rows, which a state of fixed size has not; it has {', '.join(KEYS)}"
                 )
         self.keys, self.prefix, self.normalized = keys or KEYS, prefix, normalized
-        zeros = {"sums": (6,), "bins": (3, N_BINS), "grid": (3, GRID)}
-        for name, shape in zeros.items():
-            self.add_state(name, torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("counted", torch.zeros(int(ENDS[-1]), dtype=torch.float64), dist_reduce_fx=_sum)
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Take in a batch."""
         make = Predictions.from_probabilities if self.normalized else Predictions.from_logits
-        o = make(preds.detach(), target.detach()).outcomes()
-        for name, added in (("sums", _sums(o)), ("bins", _bins(o)), ("grid", _grid(o))):
-            state = getattr(self, name)
-            state += torch.from_numpy(added).to(state.device)
+        state = self.counted.cpu().numpy()
+        _add(make(preds.detach(), target.detach()).outcomes(), state)
+        if self.counted.device.type != "cpu":
+            self.counted.copy_(torch.from_numpy(state))
 
     def compute(self) -> dict[str, Tensor]:
         """The metrics by key, each after the prefix."""
-        sums, bins, grid = (getattr(self, name).cpu().numpy() for name in ("sums", "bins", "grid"))
-        if not sums[0]:
+        tally = _tally(self.counted.cpu().numpy())
+        if not len(tally):
             raise InputError("no batch was given to the metric")
-        binned, ranked = Bins(np.arange(1, N_BINS + 1) / N_BINS, *bins), _as_ranking(grid)
-        found = dict(zip(FROM_MEANS, (sums[1:] / sums[0]).tolist(), strict=True))
-        found |= {key: FROM_BINS[key](binned) for key in self.keys if key in FROM_BINS}
-        found |= {key: FROM_RANKING[key](ranked) for key in self.keys if key in FROM_RANKING}
-        return {self.prefix + key: torch.tensor(found[key], device=self.device) for key in self.keys}
+        found, kind = evaluate(tally, self.keys), {"dtype": torch.float64, "device": self.device}
+        return {self.prefix + key: torch.tensor(found[key], **kind) for key in self.keys}
 
 
-def _sums(o: Outcomes) -> Floats:
-    columns = (np.ones(len(o)), o.correct, o.confidence, o.nll, o.brier, o.entropy)
-    return np.array([column.sum(dtype=np.float64) for column in columns if column is not None])
+def _add(o: Outcomes, state: Floats) -> None:
+    """Rows as their confidence, that of errors negative; they are counted when there is no more room."""
+    head, sums, recent, _ = np.split(state, ENDS[:-1])
+    start = int(head[2])
+    if start + len(o) > RECENT:
+        state[:] = _state(_tally(state) + Tally.of(o))
+        return
+    sums += sums_of(o).reshape(-1)
+    recent[start : start + len(o)] = np.copysign(o.confidence, o.correct - 0.5)
+    head[2] += len(o)
 
 
-def _bins(o: Outcomes) -> Floats:
-    """The sums of bins of equal width."""
-    found = metrics.equal_width(o, N_BINS)
-    return np.stack([found.count, found.confidence, found.correct])
+def _tally(state: Floats) -> Tally:
+    head, sums, recent, cells = np.split(state, ENDS[:-1])
+    level, n, rows = map(int, head)
+    *columns, place = cells.reshape(4, MOST)[:, :n]
+    mixed = np.signbit(place)
+    counted = Cells(np.stack(columns, 1), mixed, level, np.abs(place).astype(np.int64)[: n if level else 0])
+    new = Cells.of_scores(np.abs(recent[:rows]), ~np.signbit(recent[:rows])) if rows else NONE
+    return Tally((counted + new).fitting(True), sums.reshape(3, 2, 2))
 
 
-def _grid(o: Outcomes) -> Floats:
-    """Size, errors and summed confidence of each cell."""
-    with np.errstate(divide="ignore"):
-        place = np.clip(-np.log2(1 - o.confidence) * 256, 0, GRID - 1).astype(int)
-    return np.stack([np.bincount(place, x, GRID) for x in (np.ones(len(o)), ~o.correct, o.confidence)])
+def _state(tally: Tally) -> Floats:
+    """What `_tally` reads: the place of a cell is negative if it is mixed."""
+    cells, n = tally.cells, len(tally.cells.table)
+    state = np.zeros(ENDS[-1])
+    head, sums, _, into = np.split(state, ENDS[:-1])
+    head[:2], sums[:] = (cells.level, n), tally.sums.reshape(-1)
+    place = cells.place if cells.level else np.zeros(n)
+    into.reshape(4, MOST)[:, :n] = *cells.table.T, np.copysign(place, np.where(cells.mixed, -1.0, 1.0))
+    return state
 
 
-def _as_ranking(grid: Floats) -> Ranking:
-    size, wrong, confidence = grid[:, ::-1][:, grid[0, ::-1] > 0]
-    return Ranking(confidence / size, np.append(0, size.cumsum()), np.append(0, wrong.cumsum()))
+def _sum(states: Tensor) -> Tensor:
+    """The state of all rows, from those of several processes, [p, ...]."""
+    return torch.from_numpy(_state(added(map(_tally, states.cpu().numpy())))).to(states.device)

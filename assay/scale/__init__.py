@@ -1,5 +1,6 @@
 """Audits of any size: a tally of fixed size that adds up, and streams that fill it."""
 
+from assay.scale._cells import Cells
 from assay.scale._engines import added, tallies_in_arrow, tally, tally_on_ray
 from assay.scale._filling import Filling
 from assay.scale._joint import Joint
@@ -8,6 +9,7 @@ from assay.scale._streaming import Progress, Stopped, tally_files
 from assay.scale._tally import Tally
 
 __all__ = [
+    "Cells",
     "Filling",
     "Joint",
     "Progress",

@@ -12,11 +12,10 @@ from assay._core.plain import Grid
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 from assay.scale import _cells
-from assay.scale._cells import Cells
+from assay.scale._cells import NONE, Cells
 from assay.scale._tally import MEANS, Tally
 
 ROOM = 2**31  # rows that the counts of one grid have room for
-NONE = Cells(np.zeros((0, 3)), np.zeros(0, dtype=bool))
 UNKNOWN = np.full((len(MEANS), 2, 2), np.nan)
 
 
@@ -47,7 +46,7 @@ class Filling:
         t = Tables(rows)
         o = t.outcomes
         classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
-        rest = Tally(NONE, _sums(o), classes, None, o.is_probability, label_groups=labels)
+        rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels)
         self._rest = rest if self._rest is None else self._rest + rest
         self._count(o.confidence, o.correct, o.is_probability)
         if t.n_classes == 2:
@@ -82,7 +81,7 @@ class Filling:
         return replace(self._rest, cells=cells, of_positive=positive, groups=groups)
 
     def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
-        self._on_grid = self._on_grid or self._cells.on_grid or _many(confidence)
+        self._on_grid = self._on_grid or self._cells.level > 0 or _many(confidence)
         if not (self._on_grid and is_probability):
             self._cells = (self._cells + Cells.of_scores(confidence, correct)).fitting(is_probability)
             return
@@ -106,7 +105,7 @@ def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:
     return frozenset(zip(label.tolist(), map(str, names[name].tolist()), strict=True))
 
 
-def _sums(o: Outcomes) -> Floats:
+def sums_of(o: Outcomes) -> Floats:
     """Of NLL, Brier and entropy: sums over right answers and over errors, and of the squares."""
     if o.nll is None and o.brier is None and o.entropy is None:
         return UNKNOWN
@@ -116,10 +115,10 @@ def _sums(o: Outcomes) -> Floats:
 def _moments(column: Floats | None, correct: Mask) -> Floats:
     if column is None:
         return np.full((2, 2), np.nan)
-    return np.array([[part.sum(), part @ part] for part in (column[correct], column[~correct])])
+    return np.array([[part.sum(), np.einsum("i,i", part, part)] for part in (column[correct], column[~correct])])
 
 
 def _many(confidence: Floats) -> bool:
-    """Whether more than `DISTINCT` scores are seen at once, by the first rows: else all rows are sorted to tell."""
-    most = _cells.DISTINCT
+    """Whether more than `MOST` scores are seen at once, by the first rows: else all rows are sorted to tell."""
+    most = _cells.MOST
     return len(confidence) > most and len(np.unique(confidence[: 2 * most])) > most

@@ -12,7 +12,7 @@ from pathlib import Path
 from assay._core.arrays import InputError
 from assay.files import Columns, Needed, file_system, holds_predictions, needed_of, open_parquet
 
-ROWS = 2**20  # of a part, unless one row group has more
+ROWS = 2**22  # of two numbers each in a part, unless one row group has more
 ADDRESS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])|^(file):/{1,3}(?=[^/])")
 
 
@@ -110,9 +110,10 @@ def _grouped(file: Path | str, sizes: list[int], used: Needed) -> list[Part]:
     parts: list[Part] = []
     groups: list[int] = []
     start = rows = 0
+    most = ROWS // max(used.width // 2, 1)
     for i, size in enumerate(sizes):
         groups, rows = [*groups, i], rows + size
-        if rows >= ROWS or i == len(sizes) - 1:
+        if rows >= most or i == len(sizes) - 1:
             parts.append(Part(file, tuple(groups), start, rows, used, f"{file}#{groups[0]}-{i}"))
             groups, start, rows = [], start + rows, 0
     return parts

@@ -15,10 +15,11 @@ from assay.files import Columns, Needed, assemble, read_pairs, read_tables
 from assay.files._formats import LazyTable as Table
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
-from assay.scale._parts import ROWS, Part
+from assay.scale._parts import Part
 from assay.scale._tally import Tally
 
 Count = Callable[[int], None]
+ROWS = 2**20  # of two numbers each, read at once
 
 
 @dataclass

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from assay._core.arrays import Floats, Labels
-from assay._core.plain import Areas, Grid, areas_of, from_zero
+from assay._core.plain import Areas, areas_of, from_zero
 from assay.metrics import Order, Ranking, tie_excess
 from assay.predictions import Outcomes, Predictions
 from assay.scale._bounds import SHARES
@@ -41,7 +41,7 @@ def _spill(chunks: Iterable[Predictions | Outcomes], cells: Cells, bucket: Label
     """Confidences, those of errors negated, one file a bucket."""
     for chunk in chunks:
         o = chunk.outcomes()
-        cell = Grid.cell(o.confidence + 0.0)
+        cell = cells.rows_of(o.confidence)
         signed = np.copysign(o.confidence, np.where(o.correct, 1.0, -1.0))[cells.mixed[cell]]
         place = bucket[cell[cells.mixed[cell]]]
         order = np.argsort(place, kind="stable")
@@ -54,7 +54,7 @@ def _spill(chunks: Iterable[Predictions | Outcomes], cells: Cells, bucket: Label
 def _blocks(cells: Cells, bucket: Labels, folder: Path) -> Iterator[Floats]:
     """Distinct scores with their samples and errors, [3, t], most confident first, file by file."""
     for i in range(int(bucket[-1]), -1, -1):
-        ties = cells.table[(bucket == i) & ~cells.mixed & (cells.table[:, 0] > 0)]
+        ties = cells.table[(bucket == i) & ~cells.mixed]
         file = folder / str(i)
         signed = np.fromfile(file) if file.exists() else np.empty(0)
         score = np.concatenate([ties[:, 2], np.abs(signed)])

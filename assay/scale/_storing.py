@@ -14,7 +14,8 @@ from assay.metrics import ClassBins
 from assay.scale._cells import Cells
 from assay.scale._tally import Tally
 
-VERSION = 2
+VERSION = 3
+_CELL_COLUMNS = ("counts", "steps", "values", "mixed")
 _CLASS_COLUMNS = ("count", "confidence", "correct", "rest_confidence", "rest_correct")
 
 
@@ -41,8 +42,7 @@ def from_bytes(stored: bytes) -> Tally:
 def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
     """Everything of a tally as named arrays."""
     cells, bins = tally.cells, tally.class_bins
-    flags = np.array([cells.on_grid, tally.is_probability])
-    found = {"cells": cells.table, "mixed": np.packbits(cells.mixed), "flags": flags, "sums": tally.sums}
+    found = _packed(cells) | {"flags": np.array([cells.level, tally.is_probability]), "sums": tally.sums}
     if bins is not None:
         found["classes"] = np.array([bins.threshold, bins.n])
         found |= {f"classes_{name}": getattr(bins, name) for name in _CLASS_COLUMNS}
@@ -58,18 +58,41 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
 
 
 def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
-    on_grid, is_probability = map(bool, stored[f"{prefix}flags"])
+    level, is_probability = stored[f"{prefix}flags"].tolist()
     bins = None
     if f"{prefix}classes" in stored:
         threshold, n = stored[f"{prefix}classes"].tolist()
         bins = ClassBins(threshold, int(n), *(stored[f"{prefix}classes_{name}"] for name in _CLASS_COLUMNS))
-    positive = _tally(stored, f"{prefix}positive_") if f"{prefix}positive_cells" in stored else None
-    table, sums = stored[f"{prefix}cells"], stored[f"{prefix}sums"]
-    if table.ndim != 2 or table.shape[1] != 3 or sums.shape != (3, 2, 2) or (on_grid and len(table) != Grid.CELLS):
-        raise ValueError(f"cells of shape {list(table.shape)}")
-    mixed = np.unpackbits(stored[f"{prefix}mixed"], count=len(table)).astype(bool)
+    positive = _tally(stored, f"{prefix}positive_") if f"{prefix}positive_counts" in stored else None
+    sums = stored[f"{prefix}sums"]
+    if sums.shape != (3, 2, 2):
+        raise ValueError(f"sums of shape {list(sums.shape)}")
     names = stored[f"{prefix}groups"].tolist() if f"{prefix}groups" in stored else []
     groups = {name: _tally(stored, f"{prefix}group_{i}_") for i, name in enumerate(names)}
     pairs = [stored[f"{prefix}{name}"].tolist() for name in ("labels", "label_groups")] if groups else [[], []]
     labels = frozenset(zip(*pairs, strict=True))
-    return Tally(Cells(table, mixed, on_grid), sums, bins, positive, is_probability, groups, labels)
+    cells = _unpacked(*(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS), level)
+    return Tally(cells, sums, bins, positive, bool(is_probability), groups, labels)
+
+
+def _packed(cells: Cells) -> dict[str, Any]:
+    """The table in few bytes: counts and steps in small types, and of the values first all first bytes, and so on."""
+    counts = cells.table[:, :2].T.astype(np.uint64)
+    steps = np.diff(cells.place, prepend=0)
+    values = np.ascontiguousarray(cells.table[:, 2]).view(np.uint8).reshape(-1, 8).T
+    columns = (_small(counts), _small(steps), values, np.packbits(cells.mixed))
+    return dict(zip(_CELL_COLUMNS, columns, strict=True))
+
+
+def _small(x: Any) -> Any:
+    return x.astype(np.min_scalar_type(x.max(initial=0)))
+
+
+def _unpacked(counts: Any, steps: Any, values: Any, mixed: Any, level: int) -> Cells:
+    n = values.shape[1]
+    place = np.cumsum(steps, dtype=np.int64)
+    if counts.shape != (2, n) or len(place) != (n if level else 0) or (place >= Grid.CELLS).any():
+        raise ValueError(f"cells of shape {list(counts.shape)}")
+    value = np.ascontiguousarray(values.T).view(np.float64)
+    table = np.concatenate([counts.T.astype(np.float64), value], 1)
+    return Cells(table, np.unpackbits(mixed, count=n).astype(bool), level, place)

@@ -21,7 +21,7 @@ from assay.scale._state import State
 from assay.scale._tally import Tally
 
 STANDARD = Columns()
-EVERY = 5.0  # seconds between two writings of the state
+EVERY = 1.0  # seconds between two writings of the state
 
 
 @dataclass
@@ -131,7 +131,7 @@ def _in_threads(
             raise _Leave
 
     def work(part: Part) -> Tally | None:
-        on_grid = known.tally is not None and known.tally.cells.on_grid
+        on_grid = known.tally is not None and known.tally.cells.level > 0
         return tally_of(part, columns, bad, on_grid=on_grid, count=count)
 
     waiting: dict[Future[Tally | None], Part] = {}

@@ -18,7 +18,6 @@ from assay.metrics import METRICS, Bins, ClassBins, Moments, Order, Ranking, equ
 from assay.predictions import Outcomes, Predictions
 from assay.scale._bounds import bounds, expected_order
 from assay.scale._cells import Cells
-from assay.scale._grid import lowest
 
 MEANS = ("nll", "brier", "entropy")
 AREAS = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc")
@@ -29,9 +28,10 @@ ORDERED = (*AREAS, "fpr95", "risk_at_80", "risk_at_90", "risk_at_95")  # exact o
 class Tally:
     """How many answers were given with which confidence, and how many were wrong; `+` adds rows to rows.
 
-    Up to 10,240 distinct scores each is kept, and every metric is exact. Beyond, confidences are counted in the cells
-    of a fixed grid: accuracy, NLL, Brier, ECE and classwise ECE stay exact, `bounds` says how far the metrics of the
-    ranking can be from their values on the rows. Any split of the rows, in any order, adds up to the same tally.
+    Up to 20,000 distinct scores each is kept, and every metric is exact. Beyond, confidences are counted in the cells
+    of a grid, the finest on which no more than that have samples: accuracy, NLL, Brier, ECE and classwise ECE stay
+    exact, `bounds` says how far the metrics of the ranking can be from their values on the rows. Any split of the rows,
+    in any order, adds up to the same tally.
 
     >>> from assay import Outcomes, evaluate
     >>> a = Tally.of(Outcomes.from_scores([0.9, 0.8], [True, True]))
@@ -78,7 +78,7 @@ class Tally:
         return self.cells.n
 
     def __repr__(self) -> str:
-        return f"Tally(n={len(self)}, errors={self.cells.n_wrong}, {'grid' if self.cells.on_grid else 'exact'})"
+        return f"Tally(n={len(self)}, errors={self.cells.n_wrong}, {'grid' if self.cells.level else 'exact'})"
 
     @property
     def by_label(self) -> bool:
@@ -96,7 +96,7 @@ class Tally:
     @cached_property
     def ranking(self) -> Ranking:
         """The ranking by confidence; a cell ranks as one score, the mean of its confidences."""
-        blocks = self._blocks(self.cells.claims / np.maximum(self.cells.table[:, 0], 1))
+        blocks = self._blocks(self.cells.claims / self.cells.table[:, 0])
         if not self.cells.mixed.any():
             return blocks
         return replace(blocks, order=self.order or expected_order(self.cells, blocks))
@@ -104,20 +104,16 @@ class Tally:
     @cached_property
     def thresholds(self) -> Ranking:
         """The same counts at the lowest confidence of each cell: exactly so many samples have at least that."""
-        if not self.cells.on_grid:
-            return self.ranking
-        return self._blocks(np.where(self.cells.mixed, lowest(), self.cells.table[:, 2]))
+        return self._blocks(self.cells.lowest) if self.cells.level else self.ranking
 
     def _blocks(self, score: Floats) -> Ranking:
-        some = np.flatnonzero(self.cells.table[:, 0])[::-1]
-        size, misses, value = self.cells.table[some].T
-        score = np.where(self.cells.mixed[some], score[some], value)
-        return Ranking(score, from_zero(size), from_zero(misses))
+        size, misses, value = self.cells.table[::-1].T
+        return Ranking(np.where(self.cells.mixed[::-1], score[::-1], value), from_zero(size), from_zero(misses))
 
     @cached_property
     def width(self) -> Bins:
         """Bins of equal width."""
-        return self.cells.width if self.cells.on_grid else equal_width(self.ranking)
+        return self.cells.width if self.cells.level else equal_width(self.ranking)
 
     def moments(self, name: str) -> tuple[Moments, Moments] | None:
         """Of NLL, Brier or entropy, the mean and variance for right answers and for errors; None if unknown."""
