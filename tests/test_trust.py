@@ -736,6 +736,17 @@ def test_a_large_file_that_unpacks_to_little_more_is_read(tmp_path, monkeypatch,
     np.testing.assert_array_equal(files.read(tmp_path / f"x.{ending}").correct, rows.correct)
 
 
+@pytest.mark.parametrize(
+    ("name", "row"), [("x.csv.gz", b"1,1\n"), ("x.jsonl.gz", b'{"confidence": 1, "correct": 1}\n')]
+)
+def test_a_text_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch, name, row):
+    monkeypatch.setattr(reading, "LARGE", 10**5)
+    head = b"confidence,correct\n" if "csv" in name else b""
+    (tmp_path / name).write_bytes(gzip.compress(head + row * 10**5))
+    with pytest.raises(InputError, match=r"unpacks to .* refused"):
+        files.read(tmp_path / name)
+
+
 def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "LARGE", 10**6)
     with ZipFile(tmp_path / "x.eval", "w", ZIP_BZIP2) as archive:
