@@ -13,7 +13,9 @@ from test_cli import run  # noqa: F401
 
 from assay import Outcomes, Predictions, audit, evaluate, files, metrics
 from assay._core.arrays import InputError
-from assay.boards import KEYS, RANKED, Sheet, auroc_within, board, cross_fitted, measure, rank_ranges
+from assay.boards import KEYS, RANKED, Sheet, _measuring, auroc_within, board, cross_fitted, measure, rank_ranges
+from assay.boards._ranks import _critical
+from assay.calibrators import auto
 from assay.files import Columns
 from assay.report import boards
 from assay.report.page import board_page
@@ -58,6 +60,13 @@ def test_of_equal_models_one_is_called_the_best_in_at_most_five_of_a_hundred_fam
     for best, better in false_alarms(1000).values():
         assert best <= 50
         assert better <= 50 + 3 * 6.9
+
+
+def test_two_models_differ_at_the_usual_two_standard_errors():
+    """The quantile of 2,000 draws has a standard error of .04."""
+    noise = np.random.default_rng(0).normal(size=(2, 500))
+    spread = np.full((2, 2), np.linalg.norm(noise[0] - noise[1]))
+    assert _critical(noise, spread, seed=0) == pytest.approx(1.96, abs=0.13)
 
 
 def covered(families: int) -> dict[str, float]:
@@ -121,17 +130,25 @@ def test_a_line_has_the_figures_of_an_audit():
         assert line.cells[key].value == found[key].value
         if key != "ece":  # the noise floor has other draws
             assert line.cells[key].interval == found[key].interval
+    assert line.cells["ece"].floor == pytest.approx(found["ece"].floor, rel=0.05)
 
 
-def test_correction_is_fitted_on_other_questions():
-    """Ten copies of each question with its answer would show the map what it is judged on."""
+def test_correction_is_fitted_on_other_questions(monkeypatch):
+    """Ten answers to each question with the same confidence, by which they are known again."""
     rng = np.random.default_rng(0)
     question = np.repeat(np.arange(300), 10)
-    rows = Outcomes.from_scores(np.repeat(rng.random(300), 10), np.repeat(rng.random(300) < 0.5, 10))
-    after, fold = cross_fitted(rows, question)
-    assert all(len(set(fold[question == i])) == 1 for i in range(300))
-    within = [metrics.auroc(after[fold == i]) for i in range(3)]
-    assert max(within) < 0.65  # confidence knows nothing of the answers; fitted on copies it would reach 1
+    rows = Outcomes.from_scores(np.repeat(rng.random(300), 10), rng.random(3000) < 0.5)
+    fitted_on = []
+
+    def noting(part: Outcomes, folds: int):
+        fitted_on.append(set(part.confidence.tolist()))
+        return auto(part, folds=folds)
+
+    monkeypatch.setattr(_measuring, "auto", noting)
+    _, fold = cross_fitted(rows, question)
+    judged = [set(rows.confidence[fold == i].tolist()) for i in range(3)]
+    assert [len(own & other) for own, other in zip(judged, fitted_on, strict=True)] == [0, 0, 0]
+    assert [len(own) for own in judged] == [100, 100, 100]
 
 
 def test_a_corrected_line_is_calibrated_and_keeps_its_ranking():
@@ -143,6 +160,11 @@ def test_a_corrected_line_is_calibrated_and_keeps_its_ranking():
     assert line.corrected is not None
     assert line.corrected.ece.value < 0.03
     assert line.corrected.auroc > line.cells["auroc"].value - 0.01
+
+
+def test_fewer_than_twenty_questions_a_fold_are_not_corrected():
+    assert measure(family(0, [0.5], n=59)[0]).corrected is None
+    assert measure(family(0, [0.5], n=60)[0]).corrected is not None
 
 
 @pytest.mark.parametrize("digits", [2, 15])

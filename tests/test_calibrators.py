@@ -580,8 +580,7 @@ def soft_error(calibrator, t: float) -> float:
 
 @pytest.mark.parametrize("softness", [0.3, 0.01, 1e-5])
 def test_soft_bins_are_those_of_the_losses(softness):
-    import torch
-
+    torch = pytest.importorskip("torch")
     from assay.nn import losses
 
     o = sampled(5000, 3, 2.0).outcomes()

@@ -313,6 +313,12 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
     assert (tmp_path / "x").stat().st_mode & 0o777 == mode
 
 
+def test_what_replaces_a_private_file_is_private_while_it_is_written(tmp_path):
+    (tmp_path / "x").touch(0o600)
+    with replacing(tmp_path / "x"):
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
 def test_a_pipe_or_a_folder_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -713,6 +714,37 @@ def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
         files.write(zeros, tmp_path / f"x.{ending}")
         with pytest.raises(InputError, match=r"unpacks to .* refused"):
             files.read(tmp_path / f"x.{ending}")
+
+
+def test_a_small_file_may_unpack_to_anything(tmp_path):
+    zeros = Predictions.from_logits(np.zeros((400_000, 2), dtype=np.float32), np.zeros(400_000, dtype=np.int64))
+    files.write(zeros, tmp_path / "x.npz")
+    assert (tmp_path / "x.npz").stat().st_size < zeros.values.nbytes / reading.MOST
+    assert len(files.read(tmp_path / "x.npz")) == 400_000
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet", "csv.gz"])
+def test_a_large_file_that_unpacks_to_little_more_is_read(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(reading, "LARGE", 10**4)
+    rng = np.random.default_rng(0)
+    rows = Outcomes.from_scores(rng.random(2000), rng.random(2000) < 0.5)
+    files.write(rows, tmp_path / "x.csv")
+    if ending == "csv.gz":
+        (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))
+    else:
+        files.write(rows, tmp_path / f"x.{ending}")
+    np.testing.assert_array_equal(files.read(tmp_path / f"x.{ending}").correct, rows.correct)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("x.csv.gz", b"1,1\n"), ("x.jsonl.gz", b'{"confidence": 1, "correct": 1}\n')]
+)
+def test_a_text_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch, name, row):
+    monkeypatch.setattr(reading, "LARGE", 10**5)
+    head = b"confidence,correct\n" if "csv" in name else b""
+    (tmp_path / name).write_bytes(gzip.compress(head + row * 10**5))
+    with pytest.raises(InputError, match=r"unpacks to .* refused"):
+        files.read(tmp_path / name)
 
 
 def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):

@@ -27,7 +27,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """
     try:
         mode = _mode(path)
-        temporary, descriptor = _temporary(path)
+        # What replaces a private file is private from its first byte.
+        temporary, descriptor = _temporary(path, 0o666 if mode is None else 0o600)
         try:
             with _synced(descriptor) as stream:
                 yield stream
@@ -79,13 +80,13 @@ def _mode(path: Path) -> int | None:
     return S_IMODE(found)
 
 
-def _temporary(path: Path) -> tuple[Path, int]:
+def _temporary(path: Path, mode: int) -> tuple[Path, int]:
     """A new file beside `path`, and its descriptor."""
     while True:
         # The start of the name is enough: a name of full length has no room for more.
         temporary = path.with_name(f".{path.name[:32]}.{token_hex(8)}.tmp")
         try:
-            return temporary, os.open(temporary, NEW_FILE, 0o666)
+            return temporary, os.open(temporary, NEW_FILE, mode)
         except FileExistsError:
             continue
 
