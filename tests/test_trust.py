@@ -11,8 +11,10 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import make_dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import TypeVar
 from zipfile import ZIP_BZIP2, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import numpy as np
@@ -22,9 +24,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv
+from typing_extensions import TypeAliasType
 
 from assay import Outcomes, Predictions, files, maps
-from assay._core import manifest, reading
+from assay._core import manifest, reading, records
 from assay._core.arrays import InputError
 from assay._core.own_code import located
 from assay._core.text import csv_cell, file_name, from_csv_cell, latex, printable
@@ -639,6 +642,30 @@ def test_a_threshold_that_cannot_be_is_not_loaded(tmp_path, wrong):
     (tmp_path / "t.json").write_text(json.dumps(PROMISE | wrong))
     with pytest.raises(InputError, match=r"t.json: is no threshold"):
         load_threshold(tmp_path / "t.json")
+
+
+OF_CLASS_1 = {"value": 0.5, "goal": "recall", "promised": 0.9, "confidence": 0.95, "n": 100, "positives": 40}
+
+
+@pytest.mark.parametrize("wrong", [{"goal": "speed"}, {"hits": 45}, {"promised": 1.5}, {"positives": 200}, {"n": 0}])
+def test_a_threshold_of_class_1_that_cannot_be_is_not_loaded(tmp_path, wrong):
+    possible = OF_CLASS_1 | {"flagged": 50, "hits": 38}
+    (tmp_path / "t.json").write_text(json.dumps(possible))
+    assert load_threshold(tmp_path / "t.json").recall == 38 / 40
+    (tmp_path / "t.json").write_text(json.dumps(possible | wrong))
+    with pytest.raises(InputError, match=r"t.json: is no threshold"):
+        load_threshold(tmp_path / "t.json")
+
+
+def test_a_field_may_have_an_alias_for_its_type():
+    """As numpy's NDArray is from numpy 2.5 on."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    alias = TypeAliasType("alias", np.ndarray[tuple[int, ...], np.dtype[scalar]], type_params=(scalar,))
+    made = make_dataclass("Made", [("x", alias[np.float64]), ("y", alias[np.float64] | None)])
+    assert records.record(made, {"x": np.zeros(2), "y": None}).y is None
+    assert records.record(made, {"x": np.zeros(2), "y": np.ones(3)}).y.sum() == 3
+    with pytest.raises(InputError, match=r"Made.x must be an array, got a float"):
+        records.record(made, {"x": 1.0, "y": None})
 
 
 @pytest.mark.parametrize("said", ["[1]", "{}", '{"log": 3}', '{"log": [[]], "ended": 7}', "[" * 100_000])

@@ -34,7 +34,8 @@ def record(kind: type[T], values: Mapping[str, Any]) -> T:
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
     """The value if it is of that type."""
-    origin, inner = get_origin(hint), get_args(hint)
+    hint = _unaliased(hint)
+    origin, inner = get_origin(hint), tuple(map(_unaliased, get_args(hint)))
     if origin in (Union, UnionType):
         fits = [each for each in inner if each is not NoneType and isinstance(value, get_origin(each) or each)]
         return None if value is None and NoneType in inner else _typed(value, (fits or inner)[0], where)
@@ -46,6 +47,11 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise InputError(f"{where} must be {_article(wanted)}, got {_article(type(value))}")
     return value
+
+
+def _unaliased(hint: Any) -> Any:
+    """The type behind an alias: numpy's NDArray is one from numpy 2.5 on."""
+    return getattr(get_origin(hint), "__value__", hint)
 
 
 def _article(kind: type) -> str:
