@@ -20,7 +20,7 @@ from assay.scale._tally import Tally
 
 Count = Callable[[int], None]
 ROWS = 2**20  # of two numbers each, read at once
-PAIRS = 2**17  # of them that stay in the cache until they are counted
+PAIRS = 2**17  # of them: less memory than larger batches, in about the same time
 
 
 @dataclass
