@@ -23,7 +23,16 @@ from assay.files import _cells, _uqlm
 from assay.files._cells import refuse_shares as refuse_shares
 from assay.files._classes import class_indices, listed, matching
 from assay.files._containers import CONTENTS, read_json
-from assay.files._formats import KINDS, READERS, WRITERS, LazyTable, bits_of, parquet_batches, write_parquet_chunks
+from assay.files._formats import (
+    KINDS,
+    READERS,
+    WRITERS,
+    LazyTable,
+    bits_of,
+    numbers_of,
+    parquet_batches,
+    write_parquet_chunks,
+)
 from assay.files._formats import file_system as file_system
 from assay.files._formats import from_arrow as from_arrow
 from assay.files._formats import open_parquet as open_parquet
@@ -280,7 +289,7 @@ def read_pairs(
             confidence, correct = (batch[name] for name in used.names)
             if confidence.null_count or correct.null_count:
                 raise InputError("a value is missing")
-            yield confidence.chunk(0).to_numpy(), *bits_of(correct)
+            yield numbers_of(confidence.chunk(0)), *bits_of(correct)
 
 
 def needed_of(file: Path | str, columns: Columns = Columns()) -> Needed:

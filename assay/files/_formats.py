@@ -165,6 +165,16 @@ def bits_of(column: Any) -> tuple[Array, int]:
     return np.frombuffer(column.chunk(0).buffers()[1], dtype=np.uint8), column.chunk(0).offset
 
 
+def numbers_of(values: Any) -> Array:
+    """An array of arrow in numpy; numbers as they lie in memory, since arrow's own way imports pandas."""
+    import pyarrow as pa
+
+    if values.null_count or not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    kind = np.dtype(values.type.to_pandas_dtype())
+    return np.frombuffer(values.buffers()[1], kind, len(values), values.offset * kind.itemsize)
+
+
 def open_parquet(file: Path | str) -> Any:
     """A Parquet file on a disk, or by its address (s3://, gs://, file://) on whatever pyarrow reaches.
 
@@ -395,18 +405,18 @@ def from_arrow(table: Any, cell: Callable[[str], str] | None = None) -> LazyTabl
 
 def _from_arrow_column(name: str, column: Any) -> Array:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if column.null_count:
-        raise InputError(f"column '{name}', row {pc.index(pc.is_null(column), True).as_py()}: no value")
+        missing = np.asarray(column.is_null())
+        raise InputError(f"column '{name}', row {np.flatnonzero(missing)[0]}: no value")
     if pa.types.is_fixed_size_list(column.type) and column.num_chunks == 1:
         vectors, width = column.chunk(0), column.type.list_size
         flat = vectors.values.slice(vectors.offset * width, len(vectors) * width)  # flatten() would copy
-        return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), width)
+        return numbers_of(flat).reshape(len(column), width)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
         vectors = column.combine_chunks()
         flat = vectors.flatten().to_numpy(zero_copy_only=False)
-        lengths = pc.list_value_length(column).to_numpy()
+        lengths = np.asarray(vectors.value_lengths())
         other = np.flatnonzero(lengths != lengths[0])
         if len(other):
             raise InputError(f"column '{name}', row {other[0]}: {lengths[other[0]]} values, row 0 has {lengths[0]}")
@@ -416,7 +426,7 @@ def _from_arrow_column(name: str, column: Any) -> Array:
     if pa.types.is_boolean(column.type):
         flags = [_unpacked(chunk) for chunk in column.chunks]
         return flags[0] if len(flags) == 1 else np.concatenate(flags)
-    array = column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
+    array = numbers_of(column.chunk(0)) if column.num_chunks == 1 else column.to_numpy()
     return array.astype(str) if array.dtype == object else np.asarray(array)
 
 

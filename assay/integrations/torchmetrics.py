@@ -40,6 +40,7 @@ class Trust(Metric):
     """
 
     full_state_update = False
+    counted: Tensor
 
     def __init__(self, *keys: str, prefix: str = "", normalized: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
@@ -64,8 +65,8 @@ class Trust(Metric):
         tally = _tally(self.counted.cpu().numpy())
         if not len(tally):
             raise InputError("no batch was given to the metric")
-        found, kind = evaluate(tally, self.keys), {"dtype": torch.float64, "device": self.device}
-        return {self.prefix + key: torch.tensor(found[key], **kind) for key in self.keys}
+        found = evaluate(tally, self.keys)
+        return {self.prefix + key: torch.tensor(found[key], dtype=torch.float64, device=self.device) for key in found}
 
 
 def _add(o: Outcomes, state: Floats) -> None:

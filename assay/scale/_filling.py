@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from assay._core import loops
-from assay._core.arrays import Array, Floats, InputError, Mask, Tags
+from assay._core.arrays import Array, Floats, InputError, Mask, Tags, refuse
 from assay._core.plain import Grid
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
@@ -62,13 +62,19 @@ class Filling:
             filling.add(replace(rows[member == i], group=None))
 
     def add_pairs(self, confidence: Floats, correct: Array, first: int) -> None:
-        """Count confidences that nobody has checked, and bits that say which answers are right; on the grid.
+        """Count confidences that nobody has checked, and bits that say which answers are right.
 
         A confidence outside [0, 1] is an error, after which this tally is of no more use.
         """
         if self._rest is None:
             self._rest = Tally(NONE, UNKNOWN)
-        loops.add_bits_to_cells(confidence, correct, first, self._room_for(len(confidence)))
+        self._on_grid = self._on_grid or self._cells.level > 0 or _many(confidence)
+        if self._on_grid:
+            loops.add_bits_to_cells(confidence, correct, first, self._room_for(len(confidence)))
+            return
+        refuse(confidence, ~((confidence >= 0) & (confidence <= 1)), "confidence {} is outside [0, 1]")
+        end = first + len(confidence)
+        self._count(confidence, np.unpackbits(correct, count=end, bitorder="little")[first:].astype(bool), True)
 
     def tally(self) -> Tally:
         """The tally of all rows so far."""

@@ -20,6 +20,7 @@ from assay.scale._tally import Tally
 
 Count = Callable[[int], None]
 ROWS = 2**20  # of two numbers each, read at once
+PAIRS = 2**17  # of them: less memory than larger batches, in about the same time
 
 
 @dataclass
@@ -75,9 +76,9 @@ class _Damaged(InputError):
 
 
 def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count) -> Tally | None:
-    if on_grid and part.used is not None and part.used.pair:
+    if part.used is not None and part.used.pair:
         with suppress(InputError):  # a bad row: it is found and named in the other way
-            return _of_pairs(part, part.used, count)
+            return _of_pairs(part, part.used, on_grid, count)
     filling = Filling(on_grid=on_grid)
     for chunk in _chunks(part, columns, bad):
         filling.add(chunk)
@@ -85,10 +86,10 @@ def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count)
     return filling.tally() if filling.some else None
 
 
-def _of_pairs(part: Part, used: Needed, count: Count) -> Tally:
+def _of_pairs(part: Part, used: Needed, on_grid: bool, count: Count) -> Tally:
     """The tally of plain confidences and booleans, without looking at each row twice."""
-    filling = Filling(on_grid=True)
-    for confidence, correct, first in read_pairs(part.file, used, ROWS, part.groups):
+    filling = Filling(on_grid=on_grid)
+    for confidence, correct, first in read_pairs(part.file, used, PAIRS, part.groups):
         filling.add_pairs(confidence, correct, first)
     found = filling.tally()
     count(len(found))

@@ -71,7 +71,7 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     groups = {name: _tally(stored, f"{prefix}group_{i}_") for i, name in enumerate(names)}
     pairs = [stored[f"{prefix}{name}"].tolist() for name in ("labels", "label_groups")] if groups else [[], []]
     labels = frozenset(zip(*pairs, strict=True))
-    cells = _unpacked(*(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS), level)
+    cells = _unpacked(level, *(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS))
     return Tally(cells, sums, bins, positive, bool(is_probability), groups, labels)
 
 
@@ -88,7 +88,7 @@ def _small(x: Any) -> Any:
     return x.astype(np.min_scalar_type(x.max(initial=0)))
 
 
-def _unpacked(counts: Any, steps: Any, values: Any, mixed: Any, level: int) -> Cells:
+def _unpacked(level: int, counts: Any, steps: Any, values: Any, mixed: Any) -> Cells:
     n = values.shape[1]
     place = np.cumsum(steps, dtype=np.int64)
     if counts.shape != (2, n) or len(place) != (n if level else 0) or (place >= Grid.CELLS).any():
