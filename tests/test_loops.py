@@ -231,6 +231,24 @@ def test_wider_registers_change_no_digit(n, k, monkeypatch):
             np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.skipif(not loops.AVAILABLE or loops.SINGLE == "float", reason="this processor has no wider registers")
+@pytest.mark.parametrize("first", [-1, 0, 3])
+def test_wider_registers_count_alike(first, monkeypatch):
+    rng = np.random.default_rng(first + 1)
+    confidence, correct = rng.choice([0.0, 1 / 15, 0.5, 1.0, *rng.random(500)], 1003), rng.random(1010) < 0.8
+    found = []
+    for kind in (loops.SINGLE, "float"):
+        monkeypatch.setattr(loops, "SINGLE", kind)
+        cells = twins.Grid.empty()
+        if first < 0:
+            loops.add_to_cells(confidence, correct[:1003], cells)
+        else:
+            loops.add_bits_to_cells(confidence, np.packbits(correct, bitorder="little"), first, cells)
+        found.append(cells)
+    np.testing.assert_array_equal(*found)
+    assert int(found[0]["counts"].sum() >> 32) == np.count_nonzero(~correct[max(first, 0) :][:1003])
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     p = logits_of(8, 40_000, 30, 3.0)
     found = []

@@ -64,7 +64,9 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
     c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
-    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, x, p), n
+    for kind in {"double", "wider" if c.assay_wider() else "double"}:
+        function = getattr(c, f"assay_tally_{kind}")
+        function.argtypes, function.restype = (p, p, n, n, x, p), n
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -358,7 +360,8 @@ def _add_to_cells(confidence: Floats, correct: Array, first: int, cells: Array) 
         raise InputError(f"cells of a grid are needed, got {list(cells.shape)} of {cells.dtype}")
     n, c = len(confidence), np.ascontiguousarray(confidence)
     addresses = _address(_checked(c, np.float64, n)), _address(correct)
-    row = _c.assay_tally(*addresses, first, n, Grid.BINS, _address(cells))
+    function = _c.assay_tally_wider if SINGLE == "wider" else _c.assay_tally_double
+    row = function(*addresses, first, n, Grid.BINS, _address(cells))
     if row != n:
         raise InputError(f"row {row}: confidence {c[row]} is outside [0, 1]")
 

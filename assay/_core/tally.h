@@ -1,26 +1,12 @@
-/* Counts of confidences in the cells of a fixed grid; see `plain.Grid`. Included by loops.c. */
-
-typedef struct {
-    uint64_t counts; /* samples, and errors times 2^32 */
-    double sum;      /* of confidence */
-    uint64_t only;   /* bits of the one confidence that all samples have; EMPTY of none, MIXED of several */
-} Cell;
-
-/* A third version, for CPUs that compare whole numbers of 64 bits at once, takes a sixth less time. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
-#define WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDEST WIDE
-#endif
-
-#define EMPTY UINT64_MAX /* no number of [0, 1] has these bits */
-#define MIXED (UINT64_MAX - 1)
+/* Counts of confidences in the cells of a fixed grid; see `plain.Grid`. Included by loops.c, once for each width of
+ * registers: LANES confidences stand side by side, in a WIDE_VEC.
+ */
 
 /* Steps of the odds, given by their bits, in so many octaves from `first` on; none below, all above. */
 #define STEPS(into, odds, first, octaves, shift)                                                                       \
     do {                                                                                                               \
         const int64_t each = 1 << (52 - (shift)), most = (octaves)*each;                                               \
-        Longs steps = ((odds) >> (shift)) - (1023 + (first)) * each;                                                   \
+        WIDE_MASK steps = ((odds) >> (shift)) - (1023 + (first)) * each;                                                   \
         steps &= steps > 0;                                                                                            \
         (into) += (steps & (steps < most)) | (most & ~(steps < most));                                                 \
     } while (0)
@@ -30,8 +16,8 @@ typedef struct {
  * not negative a bit each, of which the first is that one. Returns the first row whose confidence is not in [0, 1], or n;
  * the rows before its block of 128 are counted then.
  */
-WIDEST int64_t assay_tally(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n, double bins,
-                         Cell *cells)
+VERSIONS int64_t NAME(assay_tally)(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n,
+                                   double bins, Cell *cells)
 {
     const double magic = 6755399441055744.0; /* 1.5 2^52: rounds to an integer */
     double c[BLOCK] = {0};
@@ -41,30 +27,30 @@ WIDEST int64_t assay_tally(const double *confidence, const uint8_t *correct, int
         const int64_t rows = n - start < BLOCK ? n - start : BLOCK;
         for (int64_t i = 0; i < rows; i++)
             c[i] = confidence[start + i] + 0.0; /* -0 becomes 0 */
-        Longs good = ~(Longs){0};
-        for (int64_t i = 0; i < rows; i += 4) {
-            Doubles x;
-            Longs edges, origin, bits, cell;
+        WIDE_MASK good = ~(WIDE_MASK){0};
+        for (int64_t i = 0; i < rows; i += LANES) {
+            WIDE_VEC x;
+            WIDE_MASK edges, origin, bits, cell;
             memcpy(&x, c + i, sizeof x);
-            const Doubles odds = x / (DOUBLES(1.0) - x), scaled = x * bins, shifted = scaled + magic;
-            const Doubles nearest = shifted - magic, off = scaled - nearest;
-            Longs above = off > DOUBLES(0.0); /* the nearest edge, unless rounding hides it */
-            const Longs unsure = (off < DOUBLES(1e-13)) & (off > DOUBLES(-1e-13)) & (nearest < bins);
-            if (unsure[0] | unsure[1] | unsure[2] | unsure[3])
+            const WIDE_VEC odds = x / (WIDE_ALL(1.0) - x), scaled = x * bins, shifted = scaled + magic;
+            const WIDE_VEC nearest = shifted - magic, off = scaled - nearest;
+            WIDE_MASK above = off > WIDE_ALL(0.0); /* the nearest edge, unless rounding hides it */
+            const WIDE_MASK unsure = (off < WIDE_ALL(1e-13)) & (off > WIDE_ALL(-1e-13)) & (nearest < bins);
+            if (BITS(unsure))
                 above = x > nearest / bins;
             memcpy(&edges, &shifted, sizeof edges);
-            memcpy(&origin, &(Doubles){magic, magic, magic, magic}, sizeof origin);
+            memcpy(&origin, &WIDE_ALL(magic), sizeof origin);
             memcpy(&bits, &odds, sizeof bits);
             cell = 1 - (bits >= (1023L - 20) << 52);
             STEPS(cell, bits, -20, 12, 45);
             STEPS(cell, bits, -8, 36, 42);
             STEPS(cell, bits, 28, 25, 45);
             cell += edges - origin - 1 - above; /* a mask is -1 where it holds */
-            cell &= x > DOUBLES(0.0);
-            good &= (x >= DOUBLES(0.0)) & (x <= DOUBLES(1.0));
+            cell &= x > WIDE_ALL(0.0);
+            good &= (x >= WIDE_ALL(0.0)) & (x <= WIDE_ALL(1.0));
             memcpy(index + i, &cell, sizeof cell);
         }
-        if (!(good[0] & good[1] & good[2] & good[3]))
+        if (BITS(~good))
             for (int64_t i = 0; i < rows; i++)
                 if (!(c[i] >= 0 && c[i] <= 1))
                     return start + i;
@@ -72,9 +58,12 @@ WIDEST int64_t assay_tally(const double *confidence, const uint8_t *correct, int
             for (int64_t i = 0; i < rows; i++)
                 added[i] = correct[start + i] ? 1 : 1 + (1ULL << 32);
         else
-            for (int64_t i = 0; i < rows; i++) {
-                const int64_t at = bit + start + i;
-                added[i] = 1 + ((uint64_t)(~correct[at >> 3] >> (at & 7) & 1) << 32);
+            for (int64_t i = 0; i < rows; i += 8) { /* past the rows there is room */
+                const int64_t at = bit + start + i, last = (bit + n - 1) >> 3;
+                const uint32_t two = correct[at >> 3] | (uint32_t)correct[at >> 3 < last ? (at >> 3) + 1 : last] << 8;
+                const uint64_t wrong = ~two >> (at & 7);
+                for (int j = 0; j < 8; j++)
+                    added[i + j] = 1 + ((wrong >> j & 1) << 32);
             }
         for (int64_t i = 0; i < rows; i++) {
             Cell *cell = cells + index[i];
@@ -90,3 +79,12 @@ WIDEST int64_t assay_tally(const double *confidence, const uint8_t *correct, int
     }
     return n;
 }
+
+#undef STEPS
+#undef LANES
+#undef VERSIONS
+#undef WIDE_VEC
+#undef WIDE_MASK
+#undef WIDE_ALL
+#undef BITS
+#undef NAME

@@ -27,6 +27,7 @@ from assay._core.text import csv_cell, from_csv_cell
 
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 LAYOUT = b"assay_layout"  # key of a Parquet file's metadata
+PIECE, AT_ONCE = 2**20, 2**26  # bytes of a Parquet file that are read together, and of a row group that is read whole
 SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 MARK = b"assay "  # before the digest of the names at the end of an npz file
 
@@ -178,12 +179,17 @@ def numbers_of(values: Any) -> Array:
 def open_parquet(file: Path | str) -> Any:
     """A Parquet file on a disk, or by its address (s3://, gs://, file://) on whatever pyarrow reaches.
 
-    It is read piece by piece, so that even a large row group takes little memory.
+    Large row groups are read piece by piece, so that they take little memory; small ones at once, which is faster.
     """
     import pyarrow.parquet as pq
 
     if isinstance(file, Path):
-        found = pq.ParquetFile(file, buffer_size=2**20, pre_buffer=False, page_checksum_verification=True)
+        about = pq.read_metadata(file)
+        largest = max((about.row_group(i).total_byte_size for i in range(about.num_row_groups)), default=0)
+        piece = PIECE if largest > AT_ONCE else 0
+        found = pq.ParquetFile(
+            file, metadata=about, buffer_size=piece, pre_buffer=False, page_checksum_verification=True
+        )
     else:
         system, path = file_system(file)
         found = pq.ParquetFile(system.open_input_file(path), page_checksum_verification=True)
