@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from populations import LAWS, SIZES, coverage, real_laws, too_low
 from scipy.special import expit
+from scipy.stats import binom
 
 from assay import Outcomes, audit, compare, metrics
 from assay.grouping import group_tests
@@ -232,3 +233,27 @@ def test_auroc_variance_is_delongs():
     wins = (right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)
     expected = float(wins.mean(1).var(ddof=1) / len(right) + wins.mean(0).var(ddof=1) / len(wrong))
     assert INFLUENCES["auroc"](ranking(o)).variance() == pytest.approx(expected, rel=1e-12)
+
+
+def weighted_groups(rng: np.random.Generator, c: np.ndarray) -> Outcomes:
+    return Outcomes.from_scores(c, rng.random(len(c)) < c, weights=rng.choice([1.0, 3.0], len(c)))
+
+
+def clustered_groups(rng: np.random.Generator, c: np.ndarray) -> Outcomes:
+    """Clusters of five, whose answers share their luck half of the time."""
+    cluster = np.arange(len(c)) // 5
+    luck = np.where(rng.random(len(c)) < 0.5, rng.random(len(c) // 5)[cluster], rng.random(len(c)))
+    return Outcomes.from_scores(c, luck < c, cluster=cluster)
+
+
+@pytest.mark.parametrize("draws", [10, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("design", [weighted_groups, clustered_groups])
+@pytest.mark.parametrize("crowd", [1, 4])
+def test_equal_groups_with_weights_or_clusters_are_seldom_called_worse(crowd, design, draws):
+    called = 0
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        o = design(rng, 1 - 0.6 * rng.random(10_000) ** crowd)
+        rows = {str(i): np.arange(10_000) // 500 == i for i in range(20)}
+        called += bool(group_tests(o, rows, by_label=False).findings)
+    assert called <= binom.ppf(0.999, draws, 0.05)
