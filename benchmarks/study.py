@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from assay._core.manifest import recording
 from assay.study import Run, Study, Variant, execute, expand, read_rows, row_table, rows_file, run_local, tabulate
 from assay.study._execute import _data
 from assay.study._rows import method_columns, split_columns, variant_columns
@@ -108,8 +109,10 @@ def _stored(root: Path, number: int) -> Path:
     table = row_table(rows)
     folder = root / data / method / str(seed)
     folder.mkdir(parents=True)
-    with pa.OSFile(str(folder / rows_file(STORED)), "wb") as stream, pa.ipc.new_file(stream, table.schema) as file:
-        file.write_table(table)
+    name = rows_file(STORED)
+    with recording(folder, name), pa.OSFile(str(folder / name), "wb") as stream:
+        with pa.ipc.new_file(stream, table.schema) as file:
+            file.write_table(table)
     return folder
 
 
