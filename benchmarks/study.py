@@ -110,9 +110,9 @@ def _stored(root: Path, number: int) -> Path:
     folder = root / data / method / str(seed)
     folder.mkdir(parents=True)
     name = rows_file(STORED)
-    with recording(folder, name), pa.OSFile(str(folder / name), "wb") as stream:
-        with pa.ipc.new_file(stream, table.schema) as file:
-            file.write_table(table)
+    file = str(folder / name)
+    with recording(folder, name), pa.OSFile(file, "wb") as stream, pa.ipc.new_file(stream, table.schema) as rows:
+        rows.write_table(table)
     return folder
 
 
