@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
+from scipy.stats import binom, norm
 
 from assay import Outcomes, examples, files
 from assay._core.arrays import Floats
@@ -182,8 +183,8 @@ def coverage(law: Law, n: int, draws: int, seed: int = 0, keys: Iterable[str] | 
 
 
 def too_low(count: Count, least: float = 0.92) -> bool:
-    """Whether so few covered cannot be a coverage of `least`: more than 2 standard errors below it."""
-    return count.covered < least * count.shown - 2 * np.sqrt(least * (1 - least) * count.shown)
+    """Whether so few covered cannot be a coverage of `least`: the chance of that is below that of 2 standard errors."""
+    return bool(binom.cdf(count.covered, count.shown, least) < norm.cdf(-2)) if count.shown else False
 
 
 Table = dict[tuple[str, int], dict[str, Count]]
