@@ -162,7 +162,10 @@ class Count:
 
 
 def coverage(law: Law, n: int, draws: int, seed: int = 0, keys: Iterable[str] | None = None) -> dict[str, Count]:
-    """Coverage of each metric's interval over samples of n."""
+    """Coverage of each metric's interval over samples of n.
+
+    One that is shown in less than a hundredth of the samples counts as not shown: those samples are as odd as its truth.
+    """
     rng, population = np.random.default_rng([seed, n]), law(n)
     whole = Tables(population.everybody())
     rules = {key: METRICS[key] for key in (keys or METRICS) if METRICS[key].interval and METRICS[key].needs(whole)}
@@ -179,7 +182,7 @@ def coverage(law: Law, n: int, draws: int, seed: int = 0, keys: Iterable[str] | 
                 widths[key].append(interval.high - interval.low)
     for key, found in widths.items():
         counts[key].width = float(np.median(found))
-    return counts
+    return {key: count if count.shown >= draws / 100 else Count() for key, count in counts.items()}
 
 
 def too_low(count: Count, least: float = 0.92) -> bool:
