@@ -164,7 +164,7 @@ class Count:
 def coverage(law: Law, n: int, draws: int, seed: int = 0, keys: Iterable[str] | None = None) -> dict[str, Count]:
     """Coverage of each metric's interval over samples of n.
 
-    One that is shown in less than a hundredth of the samples counts as not shown: those samples are as odd as its truth.
+    One that is shown in less than a hundredth of the samples counts as not shown there.
     """
     rng, population = np.random.default_rng([seed, n]), law(n)
     whole = Tables(population.everybody())
