@@ -28,7 +28,7 @@ from assay.report.drawing import _from_folders, draw_study
 from assay.report.drawing._results import Results
 from assay.report.drawing._study import DRAWINGS
 from assay.report.statistics import Line, MethodPoint
-from assay.study import Study, Summary, cohens_d, expand, parse_variant, row_table, within_sem
+from assay.study import SeedSummary, Study, cohens_d, expand, parse_variant, row_table, within_sem
 from assay.study._rows import SCHEMA, method_columns, split_columns, variant_columns
 from assay.study._shifts import corruption_and_severity
 
@@ -440,7 +440,7 @@ def test_an_effect_is_cohens_d_positive_where_better(metric, sign, ax):
     a, b = [0.1, 0.2, 0.3], [0.3, 0.5, 0.4]
     rows = table(*seeds("crl", a, metric=metric), *seeds("ce", b, metric=metric), *seeds("one", [0.1], metric=metric))
     [effect] = analyses.effects(rows, {"crl": "ce", "one": "ce", "absent": "ce"})
-    assert effect.size == pytest.approx(sign * cohens_d(Summary(tuple(a)), Summary(tuple(b))))
+    assert effect.size == pytest.approx(sign * cohens_d(SeedSummary(tuple(a)), SeedSummary(tuple(b))))
     half = 1.959964 * np.sqrt(1 / 3 + 1 / 3 + effect.size**2 / 8)
     assert (effect.low, effect.high) == (pytest.approx(effect.size - half), pytest.approx(effect.size + half))
     figures.effects([effect], ax)
@@ -450,7 +450,7 @@ def test_an_effect_is_cohens_d_positive_where_better(metric, sign, ax):
 
 def covered(effect: float, n: int, cells: int, rng: np.random.Generator) -> bool:
     a, b = rng.normal(effect, 1, (cells, n)), rng.normal(0, 1, (cells, n))
-    pairs = [(Summary(tuple(x)), Summary(tuple(y))) for x, y in zip(a, b, strict=True)]
+    pairs = [(SeedSummary(tuple(x)), SeedSummary(tuple(y))) for x, y in zip(a, b, strict=True)]
     if cells > 1:
         found = analyses.pooled_effect("", pairs, metric="auroc")
     else:

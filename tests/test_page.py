@@ -37,11 +37,11 @@ from assay.report.page._thresholds import between
 from assay.report.page._verdict import overall, words
 from assay.study import (
     Run,
+    SeedSummary,
     Study,
     StudyCell,
     StudyLine,
     StudyTable,
-    Summary,
     Variant,
     expand,
     read_rows,
@@ -435,7 +435,7 @@ def table(**methods: dict[str, tuple[float, ...]]) -> StudyTable:
 
     def line(name: str, values: dict[str, tuple[float, ...]]) -> StudyLine:
         method, _, calibrator = name.partition("__")
-        cells = {key: StudyCell(Summary(seeds), 0.5, "", best=False) for key, seeds in values.items()}
+        cells = {key: StudyCell(SeedSummary(seeds), 0.5, "", best=False) for key, seeds in values.items()}
         return StudyLine(method, calibrator or "none", cells)
 
     lines = tuple(line(name, values) for name, values in methods.items())
@@ -557,7 +557,7 @@ def test_a_study_of_twenty_points_forty_methods_and_four_calibrators_is_small(tm
 
 
 def cells(rng: np.random.Generator, keys: tuple[str, ...]) -> dict[str, StudyCell]:
-    return {key: StudyCell(Summary(tuple(rng.random(3).tolist())), 0.01, "better", best=False) for key in keys}
+    return {key: StudyCell(SeedSummary(tuple(rng.random(3).tolist())), 0.01, "better", best=False) for key in keys}
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ from assay.nn.networks import network
 from assay.nn.training import initialized
 from assay.nn.training._history import Recorder
 from assay.study import (
+    SeedSummary,
     Study,
-    Summary,
     Variant,
     _corrections,
     check,
@@ -782,8 +782,8 @@ def test_smaller_held_out_sets_are_drawn_and_within_larger_ones(finished, tmp_pa
 
 
 def test_the_lowest_error_may_cost_less_than_a_per_cent_of_accuracy():
-    def judged(accuracy: float, error: float) -> tuple[Summary, Summary]:
-        return Summary((accuracy,)), Summary((error,))
+    def judged(accuracy: float, error: float) -> tuple[SeedSummary, SeedSummary]:
+        return SeedSummary((accuracy,)), SeedSummary((error,))
 
     one, two, three = (Variant("focal", {"gamma": gamma}) for gamma in (1, 2, 3))
     values = {one: judged(0.90, 0.10), two: judged(0.895, 0.05), three: judged(0.88, 0.01)}

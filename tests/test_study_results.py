@@ -18,8 +18,8 @@ from assay import published
 from assay.report.page._verdict import best
 from assay.report.tables import as_csv, grids, latex, legend, markdown, rank_grids
 from assay.study import (
+    SeedSummary,
     Study,
-    Summary,
     cohens_d,
     holm_corrected,
     mean_ranks,
@@ -36,7 +36,7 @@ from assay.study import (
 from assay.study._rows import method_columns, variant_columns
 
 STUDIES = Path(__file__).parents[1] / "studies"
-A, B = Summary((1.0, 2.0, 4.0)), Summary((2.0, 2.5, 5.5))
+A, B = SeedSummary((1.0, 2.0, 4.0)), SeedSummary((2.0, 2.5, 5.5))
 
 
 def test_statistics_match_scipy():
@@ -59,9 +59,9 @@ def test_ranks_match_scipy_with_ties_and_undefined_values(higher):
 
 
 def test_pairs_are_those_of_a_seed():
-    a, b = Summary((1.0, 2.0, 4.0), (0, 1, 2)), Summary((5.5, 2.0, 9.0), (2, 0, 7))
+    a, b = SeedSummary((1.0, 2.0, 4.0), (0, 1, 2)), SeedSummary((5.5, 2.0, 9.0), (2, 0, 7))
     assert paired(a, b) == pytest.approx(stats.ttest_rel([1.0, 4.0], [2.0, 5.5]).pvalue)
-    assert np.isnan(paired(a, Summary((1.0,), (0,))))
+    assert np.isnan(paired(a, SeedSummary((1.0,), (0,))))
 
 
 def test_mean_ranks_over_tables():
@@ -81,10 +81,10 @@ def test_a_bound_fitted_on_test_is_never_the_best():
 
 
 def test_single_values_have_no_test():
-    assert np.isnan(welch(Summary((1.0,)), A))
-    assert np.isnan(Summary((1.0,)).sd)
-    assert welch(Summary((1.0, 1.0)), Summary((1.0, 1.0))) == 1
-    assert paired(Summary((1.0, 1.0)), Summary((2.0, 2.0))) == 0
+    assert np.isnan(welch(SeedSummary((1.0,)), A))
+    assert np.isnan(SeedSummary((1.0,)).sd)
+    assert welch(SeedSummary((1.0, 1.0)), SeedSummary((1.0, 1.0))) == 1
+    assert paired(SeedSummary((1.0, 1.0)), SeedSummary((2.0, 2.0))) == 0
 
 
 def test_the_error_within_conditions_ignores_what_conditions_differ_by():

@@ -1,6 +1,6 @@
 """Many models at once: a leaderboard of accuracy, calibration and refinement, with what cannot be told apart."""
 
-from assay.boards._board import Board, Line, board
+from assay.boards._board import Board, BoardLine, board
 from assay.boards._measuring import KEYS, Corrected, Measured, auroc_within, cross_fitted, measure
 from assay.boards._ranks import RANKED, RankRange, rank_ranges
 from assay.files import Sheet
@@ -9,8 +9,8 @@ __all__ = [
     "KEYS",
     "RANKED",
     "Board",
+    "BoardLine",
     "Corrected",
-    "Line",
     "Measured",
     "RankRange",
     "Sheet",

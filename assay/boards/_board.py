@@ -14,7 +14,7 @@ from assay.files import Sheet
 
 
 @dataclass(frozen=True)
-class Line:
+class BoardLine:
     """One model with one confidence."""
 
     model: str
@@ -28,7 +28,7 @@ class Line:
 class Board:
     """Lines in the order of AURC, the best first."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[BoardLine, ...]
 
     def __str__(self) -> str:
         best = [line for line in self.lines if line.ranks and line.ranks["aurc"].high == 1]
@@ -53,7 +53,7 @@ def board(
             measured = _counted(pool.map(measure, sheets, chunksize=4), done)
     ranks = rank_ranges(sheets, seed=seed)
     lines = [
-        Line(sheet.model, sheet.confidence, sheet.asked, own, rank)
+        BoardLine(sheet.model, sheet.confidence, sheet.asked, own, rank)
         for sheet, own, rank in zip(sheets, measured, ranks, strict=True)
     ]
     return Board(tuple(sorted(lines, key=lambda line: line.measured.cells["aurc"].value)))

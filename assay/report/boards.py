@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from assay.auditing import Measurement
-from assay.boards import KEYS, Board, Line, RankRange
+from assay.boards import KEYS, Board, BoardLine, RankRange
 from assay.report.page._tables import Field, PageTable
 from assay.report.quantities import number, quantity, share, span
 
@@ -31,7 +31,7 @@ def table(board: Board) -> PageTable:
     return PageTable((*columns, *ranks), tuple(tuple(_row(line)) for line in board.lines), len(board.lines))
 
 
-def _row(line: Line) -> Iterator[Field]:
+def _row(line: BoardLine) -> Iterator[Field]:
     own = line.measured
     left_out = line.asked - own.n
     yield Field(line.model, line.model)

@@ -13,7 +13,7 @@ from assay.study._published import Beside, no_figure, published_beside
 from assay.study._rows import has_rows, joined, read_rows, row_table, rows_file, value_column, write_rows
 from assay.study._run import Run, expand
 from assay.study._scores import LEARNED
-from assay.study._statistics import Summary, cohens_d, holm_corrected, paired, ranks, welch, within_sem
+from assay.study._statistics import SeedSummary, cohens_d, holm_corrected, paired, ranks, welch, within_sem
 from assay.study._study import TEMPERATURE, USUAL_SCORE, Study, read_study, reference_method
 from assay.study._table import Error, StudyCell, StudyLine, StudyTable, better, mean_ranks, tabulate
 from assay.study._tuning import Trial, Tuned, tune, tuned_study
@@ -41,11 +41,11 @@ __all__ = [
     "Error",
     "Progress",
     "Run",
+    "SeedSummary",
     "Study",
     "StudyCell",
     "StudyLine",
     "StudyTable",
-    "Summary",
     "Trial",
     "Tuned",
     "Variant",

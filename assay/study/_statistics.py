@@ -13,7 +13,7 @@ from assay.metrics.inference import holm
 
 
 @dataclass(frozen=True)
-class Summary:
+class SeedSummary:
     """The values of one cell, one a seed."""
 
     values: tuple[float, ...]
@@ -35,7 +35,7 @@ class Summary:
         return self.sd / sqrt(self.n)
 
 
-def welch(a: Summary, b: Summary) -> float:
+def welch(a: SeedSummary, b: SeedSummary) -> float:
     """Two-sided p-value of Welch's test that the means are equal; nan if one has a single value."""
     if min(a.n, b.n) < 2:
         return nan
@@ -46,13 +46,13 @@ def welch(a: Summary, b: Summary) -> float:
     return _two_sided((a.mean - b.mean) / sqrt(total), total**2 / (of_a**2 / (a.n - 1) + of_b**2 / (b.n - 1)))
 
 
-def paired(a: Summary, b: Summary) -> float:
+def paired(a: SeedSummary, b: SeedSummary) -> float:
     """Two-sided p-value of the paired t-test that the means are equal, over the seeds that both have."""
     of_b = dict(zip(b.seeds or range(b.n), b.values, strict=True))
     pairs = [(x, of_b[seed]) for seed, x in zip(a.seeds or range(a.n), a.values, strict=True) if seed in of_b]
     if len(pairs) < 2:
         return nan
-    differences = Summary(tuple(x - y for x, y in pairs))
+    differences = SeedSummary(tuple(x - y for x, y in pairs))
     if differences.sd == 0:
         return 1.0 if differences.mean == 0 else 0.0
     return _two_sided(differences.mean / differences.sem, differences.n - 1)
@@ -77,7 +77,7 @@ def holm_corrected(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def cohens_d(a: Summary, b: Summary) -> float:
+def cohens_d(a: SeedSummary, b: SeedSummary) -> float:
     """The difference of the means in pooled standard deviations (karandikar2021, fig 1); nan if there is none."""
     if a.n + b.n < 3:
         return nan

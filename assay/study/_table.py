@@ -18,14 +18,14 @@ from assay.metrics import known_metric
 from assay.published import Figure
 from assay.study._corrections import ON_TEST, UNCHANGED
 from assay.study._published import Beside, no_figure
-from assay.study._statistics import Summary, holm_corrected, ranks, welch
+from assay.study._statistics import SeedSummary, holm_corrected, ranks, welch
 from assay.study._study import USUAL_SCORE
 
 POINT = ("data", "network", "split", "n_train", "learning_rate", "weight_decay", "held_out")
 ALWAYS = ("data", "network", "split")  # shown even if they do not vary
 CELL = ("method", "calibrator", "score", "metric")
 
-Test = Callable[[Summary, Summary], float]
+Test = Callable[[SeedSummary, SeedSummary], float]
 Error = Literal["sd", "sem"]  # the standard deviation over seeds, or the standard error of the mean
 LineKey = tuple[str, str, str]  # method, calibrator, score
 CellKey = tuple[str, str, str, str]  # method, calibrator, score, metric
@@ -35,7 +35,7 @@ CellKey = tuple[str, str, str, str]  # method, calibrator, score, metric
 class StudyCell:
     """The values of one metric over seeds, compared with the baseline and a paper."""
 
-    summary: Summary
+    summary: SeedSummary
     p_value: float  # nan for the baseline itself
     word: str  # better, worse, or nothing
     best: bool
@@ -151,7 +151,7 @@ def tabulate(
     baseline with the baseline as it was trained.
     With `corrected` the p-values of each metric in a table are Holm's. `beside` finds published figures.
     """
-    points: dict[tuple[Any, ...], dict[CellKey, Summary]] = {}
+    points: dict[tuple[Any, ...], dict[CellKey, SeedSummary]] = {}
     for (*where, method, calibrator, score, metric), summary in _summaries(rows):
         points.setdefault(tuple(where), {})[method, calibrator, score, metric] = summary
     varies = [i for i, name in enumerate(POINT) if name in ALWAYS or len({point[i] for point in points}) > 1]
@@ -193,7 +193,7 @@ def _bounds(rows: pa.Table) -> set[str]:
     return set(on_test["calibrator"].unique().to_pylist())
 
 
-def _summaries(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
+def _summaries(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], SeedSummary]]:
     """(the names of a cell, its values over seeds), in the order of first appearance."""
     if rows.num_rows == 0:
         return
@@ -208,7 +208,7 @@ def _summaries(rows: pa.Table) -> Iterator[tuple[tuple[Any, ...], Summary]]:
     for number, row in enumerate(first.tolist()):
         part = slice(ends[number - 1] if number else 0, ends[number])
         key = tuple(column[code[row]] for column, code in zip(words, codes, strict=True))
-        yield key, Summary(tuple(values[part]), tuple(seeds[part]))
+        yield key, SeedSummary(tuple(values[part]), tuple(seeds[part]))
 
 
 def _numbered(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -226,7 +226,7 @@ class _Compared:
     """The summaries at one point, and how they are compared."""
 
     how: StudyTable  # its baseline, test, level and correction; it has no lines yet
-    summaries: dict[CellKey, Summary]
+    summaries: dict[CellKey, SeedSummary]
     bounds: set[str]  # calibrators that cannot be the best
 
     @cached_property
@@ -240,7 +240,7 @@ class _Compared:
         calibrator = UNCHANGED if UNCHANGED in calibrators else calibrators[0]
         return self.how.baseline, calibrator, USUAL_SCORE if USUAL_SCORE in scores else scores[0]
 
-    def of(self, metric: str) -> dict[LineKey, Summary]:
+    def of(self, metric: str) -> dict[LineKey, SeedSummary]:
         return {key: self.summaries[*key, metric] for key in self.keys if (*key, metric) in self.summaries}
 
 
@@ -269,7 +269,7 @@ def _cells(compared: _Compared, metric: str) -> dict[LineKey, StudyCell]:
     return cells
 
 
-def _opposite(compared: _Compared, key: LineKey, here: dict[LineKey, Summary]) -> Summary | None:
+def _opposite(compared: _Compared, key: LineKey, here: dict[LineKey, SeedSummary]) -> SeedSummary | None:
     """What a line is compared with; None for the baseline as it was trained."""
     method, calibrator, score = key
     baseline = compared.how.baseline
@@ -277,7 +277,7 @@ def _opposite(compared: _Compared, key: LineKey, here: dict[LineKey, Summary]) -
     return None if opposite == key else here.get(opposite)
 
 
-def _best(metric: str, summaries: dict[LineKey, Summary]) -> set[LineKey]:
+def _best(metric: str, summaries: dict[LineKey, SeedSummary]) -> set[LineKey]:
     """All with the best mean: there are several if a calibrator does not change the metric."""
     known = {key: summary.mean for key, summary in summaries.items() if not isnan(summary.mean)}
     if better(metric) == "-" or not known:

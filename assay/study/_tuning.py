@@ -15,7 +15,7 @@ from assay._core.lookup import lookup
 from assay._core.variants import Value, Variant, parse_variant
 from assay.metrics import METRICS, evaluate
 from assay.study._run import Run, expand
-from assay.study._statistics import Summary
+from assay.study._statistics import SeedSummary
 from assay.study._study import Study
 
 
@@ -27,8 +27,8 @@ class Trial:
     network: str
     method: Variant  # the recipe with all its values, including this one
     parameter: str
-    accuracy: Summary
-    error: Summary  # of the metric to minimize
+    accuracy: SeedSummary
+    error: SeedSummary  # of the metric to minimize
     chosen: bool
 
 
@@ -106,13 +106,15 @@ def _has(run: Run, parameter: str) -> bool:
     return True
 
 
-def _judged(runs: Sequence[Run], root: Path, on: str, metric: str) -> tuple[Summary, Summary]:
+def _judged(runs: Sequence[Run], root: Path, on: str, metric: str) -> tuple[SeedSummary, SeedSummary]:
     measured = [evaluate(files.read(root / run.folder / f"{on}.npz"), ["accuracy", metric]) for run in runs]
-    accuracy, error = (Summary(tuple(values[name] for values in measured)) for name in ("accuracy", metric))
+    accuracy, error = (SeedSummary(tuple(values[name] for values in measured)) for name in ("accuracy", metric))
     return accuracy, error
 
 
-def _chosen(judged: dict[Variant, tuple[Summary, Summary]], give_up: float, *, relative: bool = False) -> Variant:
+def _chosen(
+    judged: dict[Variant, tuple[SeedSummary, SeedSummary]], give_up: float, *, relative: bool = False
+) -> Variant:
     """The method of lowest error that gives up less than so much accuracy; of equals the first."""
     highest = max(accuracy.mean for accuracy, _ in judged.values())
     most = give_up * highest if relative else give_up

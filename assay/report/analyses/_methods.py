@@ -13,7 +13,7 @@ import pyarrow as pa
 from assay.nn.names import PRIMARIES, SECONDARIES
 from assay.report.analyses._rows import by_seed, higher_is_better, only, where
 from assay.report.statistics import Effect, MethodPoint
-from assay.study import UNCHANGED, USUAL_SCORE, Summary, cohens_d
+from assay.study import UNCHANGED, USUAL_SCORE, SeedSummary, cohens_d
 
 Z = NormalDist().inv_cdf(0.975)
 UNCERTAINTY = "mean_entropy"
@@ -33,13 +33,13 @@ class Uncertainty:
     calibration: tuple[float, ...]
 
 
-def by_method(rows: pa.Table) -> dict[str, Summary]:
+def by_method(rows: pa.Table) -> dict[str, SeedSummary]:
     """The metric of the rows by method, one value a seed (zhu2022, figs 6 and 10)."""
     only(rows, "metric")
     return {method: _summary(seeds) for (method,), seeds in by_seed(rows, ["method"]).items()}
 
 
-def by_variant(rows: pa.Table) -> dict[str, Summary]:
+def by_variant(rows: pa.Table) -> dict[str, SeedSummary]:
     """The same by method, calibrator and score, as in `fmfp`, `fmfp + temperature` or `fmfp by trust_score`."""
     only(rows, "metric")
     return {name: _summary(seeds) for (name,), seeds in by_seed(with_variants(rows), ["variant"]).items()}
@@ -91,12 +91,12 @@ def effects(rows: pa.Table, against: Mapping[str, str]) -> list[Effect]:
     return compared
 
 
-def comparable(a: Summary, b: Summary) -> bool:
+def comparable(a: SeedSummary, b: SeedSummary) -> bool:
     """Whether Cohen's d of two is defined: each has several seeds, and their values differ."""
     return min(a.n, b.n) > 1 and isfinite(cohens_d(a, b))
 
 
-def pooled_effect(name: str, pairs: Sequence[tuple[Summary, Summary]], *, metric: str) -> Effect:
+def pooled_effect(name: str, pairs: Sequence[tuple[SeedSummary, SeedSummary]], *, metric: str) -> Effect:
     """The mean effect over independent comparisons, such as data sets and primary losses (karandikar2021, fig 1).
 
     Each d is corrected for its bias (Hedges 1981), which a mean does not reduce; variances are those of `effects`.
@@ -110,7 +110,7 @@ def _sign(metric: str) -> int:
     return 1 if higher_is_better(metric) else -1
 
 
-def _variance(a: Summary, b: Summary) -> float:
+def _variance(a: SeedSummary, b: SeedSummary) -> float:
     return 1 / a.n + 1 / b.n + cohens_d(a, b) ** 2 / (2 * (a.n + b.n - 2))
 
 
@@ -125,5 +125,5 @@ def _paired(rows: pa.Table, x: str, y: str) -> dict[str, tuple[tuple[float, ...]
     return found
 
 
-def _summary(seeds: dict[int, float]) -> Summary:
-    return Summary(tuple(seeds[seed] for seed in sorted(seeds)))
+def _summary(seeds: dict[int, float]) -> SeedSummary:
+    return SeedSummary(tuple(seeds[seed] for seed in sorted(seeds)))

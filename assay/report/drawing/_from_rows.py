@@ -24,7 +24,7 @@ from assay.report.drawing._results import (
     spread_out,
 )
 from assay.report.statistics import Effect
-from assay.study import TEMPERATURE, UNCHANGED, USUAL_SCORE, Summary, Variant
+from assay.study import TEMPERATURE, UNCHANGED, USUAL_SCORE, SeedSummary, Variant
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -230,7 +230,7 @@ def _primary(method: Variant, methods: Mapping[str, Variant]) -> str | None:
 
 
 def _pooled(results: Results, rows: pa.Table, metric: str) -> list[Effect]:
-    pairs: dict[str, list[tuple[Summary, Summary]]] = {}
+    pairs: dict[str, list[tuple[SeedSummary, SeedSummary]]] = {}
     for _, some in apart(rows, TRAINING):
         values = analyses.by_method(some)
         methods = {name: results.methods[name] for name in values}

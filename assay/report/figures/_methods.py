@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from assay.report.analyses import Uncertainty
-    from assay.study import Summary
+    from assay.study import SeedSummary
 
 
 def calibration_refinement(
@@ -44,7 +44,7 @@ def uncertainty(methods: Sequence[Uncertainty], ax: Axes, *, calibration: str = 
     return two_spines(ax)
 
 
-def dots(methods: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
+def dots(methods: dict[str, SeedSummary], ax: Axes, *, metric: str) -> Axes:
     """A metric of each method, the first on top: its mean with a bar of a standard deviation, its seeds faint."""
     place = np.arange(len(methods))[::-1]
     for y, summary in zip(place, methods.values(), strict=True):
@@ -57,7 +57,7 @@ def dots(methods: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
     return two_spines(ax)
 
 
-def bars(methods: dict[str, Summary], ax: Axes, *, metric: str) -> Axes:
+def bars(methods: dict[str, SeedSummary], ax: Axes, *, metric: str) -> Axes:
     """A metric of each method as a bar with the standard error of its mean, the first on top."""
     place = np.arange(len(methods))[::-1]
     means = [summary.mean for summary in methods.values()]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from assay import __version__
 from assay._core.writing import replacing
 from assay.auditing import Audit, audit
-from assay.boards import Board, Line
+from assay.boards import Board, BoardLine
 from assay.comparing import Comparison
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
@@ -136,7 +136,7 @@ def board_page(board: Board, file: Path) -> None:
     _write(file, "Confidence of many models", "board", content)
 
 
-def _point(line: Line) -> Content:
+def _point(line: BoardLine) -> Content:
     cells, after = line.measured.cells, line.measured.corrected
     there = {"ece": cells["ece"].value, "auroc": cells["auroc"].value}
     moved = None if after is None else {"ece": after.ece.value, "auroc": after.auroc}
