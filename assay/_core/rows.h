@@ -1,11 +1,12 @@
 /* Loops over rows of k scores, for one type of number: included by `loops.c` once for each.
  *
  * LANES rows are worked on side by side: VEC holds a number of each, MASK as many integers of its size, and WIDEN makes
- * PARTS vectors WIDE_VEC of doubles of it. TURN brings TURNED scores of each row into columns, and BITS has
- * a bit for each number of a MASK. EXP is good from LEAST to 0, and below that a weight counts as 0. NAME(x) names a
- * function for the type. `scratch` has room for LANES * k numbers. While
- * rows are worked on the next ones are fetched, class by class as many scores as are in a vector: on the way to a new page
- * the processor does not do so itself.
+ * PARTS vectors WIDE_VEC of doubles of it. TURN brings TURNED scores of each row into columns, and BITS has a bit for
+ * each number of a MASK. EXP is good from LEAST to 0, and below that a weight counts as 0. NAME(x) names a function for
+ * the type, and VERSIONS says for which processors. `scratch` has room for LANES * k numbers.
+ *
+ * While rows are worked on the next ones are fetched, for each class as many scores as a vector holds: beyond the end of
+ * a page the processor does not fetch by itself.
  */
 
 #define BLEND(mask, a, b) ((VEC)(((MASK)(a) & (mask)) | ((MASK)(b) & ~(mask))))

@@ -12,9 +12,9 @@
     } while (0)
 
 /* Adds n samples to cells. Bins of equal width, so many, split the cells that their edges are in: a confidence above j
- * edges is j cells further. Whether answers are correct is a byte each, or if `bit` is
- * not negative a bit each, of which the first is that one. Returns the first row whose confidence is not in [0, 1], or n;
- * the rows before its block of 128 are counted then.
+ * edges is j cells further. Whether answers are correct is a byte each, or if `bit` is not negative a bit each, of which
+ * the first is that one. Returns the first row whose confidence is not in [0, 1], or n; the rows before its block of 128
+ * are counted then.
  */
 VERSIONS int64_t NAME(assay_tally)(const double *confidence, const uint8_t *correct, int64_t bit, int64_t n,
                                    double bins, Cell *cells)
