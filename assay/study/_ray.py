@@ -63,16 +63,17 @@ def run_ray(
     permit_own_code(study, allow_code=allow_code)
     ray: Any = needs("ray")
     share = threads or threads_each(workers)
-    size = (
-        {"address": cluster.address} if cluster.address else {"num_cpus": workers * share, "include_dashboard": False}
-    )
+    # Without "local" Ray would join any cluster that it finds on this machine, and that has a size already.
+    own = {"address": "local", "num_cpus": workers * share, "include_dashboard": False}
+    size = {"address": cluster.address} if cluster.address else own
     os.environ.setdefault("RAY_worker_niceness", "0")  # by default 15, and workers starve beside other processes
     _refuse_silent(cluster.address)
     before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", **size)
     except (ConnectionError, ValueError, RuntimeError) as problem:
-        raise InputError(f"no Ray cluster at '{cluster.address}': {str(problem).splitlines()[0]}") from problem
+        where = f"at '{cluster.address}'" if cluster.address else "could be started"
+        raise InputError(f"no Ray cluster {where}: {str(problem).splitlines()[0]}") from problem
     if current_thread() is main_thread():
         signal.signal(signal.SIGTERM, before)  # Ray's own would end the study with a stack, not like Ctrl-C
     try:
