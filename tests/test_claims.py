@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +14,19 @@ from hypothesis import strategies as st
 from assay import Outcomes, Predictions, evaluate
 from assay._core.arrays import InputError
 from assay._core.variants import parse_variant
-from assay.claims import Claim, Evidence, Side, judge, markdown, read_claims, read_evidence, write_evidence
+from assay.claims import (
+    Claim,
+    Evidence,
+    Side,
+    has_evidence,
+    judge,
+    markdown,
+    read_claims,
+    read_evidence,
+    write_evidence,
+)
 from assay.claims._evidence import corrected, pack, unpack
+from assay.claims._report import _severities
 from assay.claims._verdicts import _word
 from assay.cli import main
 from assay.metrics.inference import Interval
@@ -197,6 +210,35 @@ def test_a_file_that_is_no_file_of_claims_is_refused(tmp_path, text, problem):
         read_claims(tmp_path / "claims.toml")
 
 
+@pytest.mark.parametrize("name", ["samples", "numbers"])
+def test_what_is_kept_and_damaged_is_named(tmp_path, name):
+    write_evidence(evidence(np.random.default_rng(0), a=1.0), tmp_path, "here")
+    file = tmp_path / f"here.{name}.parquet"
+    content = file.read_bytes()
+    middle = pq.read_metadata(file).row_group(0).column(3)
+    start = middle.dictionary_page_offset or middle.data_page_offset
+    last, kind = start + middle.total_compressed_size - 1, middle.data_page_offset + 1
+    flipped = [content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :] for place in (last, kind)]
+    for other in (content[: len(content) // 2], b"", *flipped):
+        file.write_bytes(other)
+        with pytest.raises(InputError, match=rf"here\.{name}\.parquet: cannot be read: "):
+            read_evidence(tmp_path, "here")
+    file.unlink()
+    with pytest.raises(InputError, match=rf"here\.{name}\.parquet: no such file; nothing is kept"):
+        read_evidence(tmp_path, "here")
+
+
+def test_answers_that_do_not_fit_together_are_named(tmp_path):
+    write_evidence(evidence(np.random.default_rng(0), a=1.0), tmp_path, "here")
+    file = tmp_path / "here.samples.parquet"
+    table = pq.read_table(file)
+    for odd in (b"odd", b"", None):
+        column = pa.array([odd] * len(table), table.schema.field("confidence").type)
+        pq.write_table(table.set_column(table.column_names.index("confidence"), "confidence", column), file)
+        with pytest.raises(InputError, match=r"here\.samples\.parquet: cannot be read: "):
+            read_evidence(tmp_path, "here")
+
+
 def test_a_metric_without_a_test_of_known_level_decides_nothing():
     kept = {"here": evidence(np.random.default_rng(7), a=1.0, b=1.0)}
     with pytest.raises(InputError, match="no test of known level"):
@@ -217,3 +259,51 @@ def test_from_runs_to_a_page(tmp_path, capsys):
     assert "4 of 4 runs kept" in capsys.readouterr().out
     assert "2 claims, 2 verdicts" in (tmp_path / "c.md").read_text()
     assert "Label smoothing ranks worse." in (tmp_path / "c.html").read_text()
+
+
+def test_the_verdicts_in_the_documentation_follow_from_what_is_kept():
+    claims, kept = read_claims(CLAIMS), ROOT / "studies" / "prove" / "kept"
+    regimes = dict.fromkeys(name for each in claims for name in each.regime)
+    found = {name: read_evidence(kept, name) for name in regimes if has_evidence(kept, name)}
+    assert markdown(judge(claims, found), found) == (ROOT / "docs" / "results" / "claims.md").read_text()
+
+
+def test_the_course_over_severities_is_the_mean_over_kinds_and_seeds():
+    common = {"recipe": "a", "method": "a", "n_train": None, "calibrator": "none", "epoch": None, "name": "ece"}
+    worse = {"fog": 1, "snow": 3}
+    values = {"test": 0.1} | {f"{kind}_{by}": worse[kind] * by for kind in worse for by in range(1, 6)}
+    numbers = [common | {"seed": s, "split": name, "value": x + s} for name, x in values.items() for s in (0, 1)]
+    numbers.append(common | {"seed": 0, "split": "fog_1", "value": 9.0, "calibrator": "temperature"})
+    [found] = _severities(Evidence({}, numbers))
+    assert (found["name"], found["axis"], found["first"]) == ("ece", "severity", 0)
+    assert found["means"]["a"] == pytest.approx([0.6, 2.5, 4.5, 6.5, 8.5, 10.5])
+
+
+def test_runs_of_two_machines_are_kept_together_and_not_trained_again(tmp_path, capsys):
+    study, claims = tmp_path / "toy.toml", tmp_path / "claims.toml"
+    study.write_text(STUDY)
+    claims.write_text(TWO)
+    runs = expand(read_study(study))
+
+    def assay(*words: object) -> str:
+        with pytest.raises(SystemExit, match=r"^0$"):
+            main(["study", words[0], str(study), *map(str, words[1:])])
+        return capsys.readouterr().out
+
+    for machine, own in (("one", runs), ("here", runs[:1]), ("there", runs[1:3])):
+        for run in own:
+            execute(read_study(study), run, tmp_path / machine)
+    for machine, to in (("one", "whole"), ("here", "parts"), ("there", "parts")):
+        said = assay("keep", "--claims", claims, "--out", tmp_path / machine, "--to", tmp_path / to)
+    assert "3 of 4 runs kept" in said
+    said = assay("run", "--kept", tmp_path / "parts", "--out", tmp_path / "last")
+    assert "3 runs are kept" in said
+    assert "1 runs done" in said
+    assay("keep", "--claims", claims, "--out", tmp_path / "last", "--to", tmp_path / "parts")
+    whole, parts = (read_evidence(tmp_path / to, "toy") for to in ("whole", "parts"))
+    assert parts.numbers == whole.numbers
+    assert parts.samples.keys() == whole.samples.keys()
+    for key, o in parts.samples.items():
+        assert evaluate(o) == evaluate(whole.samples[key])
+    assert "4 runs are kept" in assay("run", "--kept", tmp_path / "parts", "--out", tmp_path / "never")
+    assert not (tmp_path / "never").exists()

@@ -5,7 +5,7 @@ files; `judge` gives each claim its effect, interval and verdict from these file
 """
 
 from assay.claims._claims import Claim, Side, read_claims
-from assay.claims._evidence import Evidence, gather, read_evidence, write_evidence
+from assay.claims._evidence import Evidence, gather, has_evidence, joined, kept_already, read_evidence, write_evidence
 from assay.claims._report import claims_page, markdown, summary, view
 from assay.claims._verdicts import Comparison, Judged, judge
 
@@ -17,7 +17,10 @@ __all__ = [
     "Side",
     "claims_page",
     "gather",
+    "has_evidence",
+    "joined",
     "judge",
+    "kept_already",
     "markdown",
     "read_claims",
     "read_evidence",

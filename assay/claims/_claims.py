@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError, field_validator
 
 from assay._core.arrays import InputError
+from assay._core.own_code import is_own
 from assay._core.reading import require_file
 from assay.study import UNCHANGED, USUAL_SCORE
 
@@ -45,6 +46,13 @@ class Claim(BaseModel):
     epochs: Literal["last", "eighth", "last_less_middle", "last_less_best"] | None = None
     expects: Literal["lower", "higher", "not_lower", "not_higher"]
     margin: NonNegativeFloat  # the smallest difference that counts, in natural units
+
+    @field_validator("metric", "calibrator", "against_calibrator", "score", "against_score")
+    @classmethod
+    def _no_code(cls, name: str | None) -> str | None:
+        if name is not None and is_own(name):
+            raise ValueError(f"'{name}' names code, and assay never calls code that a file of claims names")
+        return name
 
     @property
     def side(self) -> Side:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -16,6 +17,7 @@ from scipy.special import expit, logit
 
 from assay import files
 from assay._core.arrays import Floats, InputError, Mask
+from assay._core.reading import require_file
 from assay._core.variants import Variant, parse_variant
 from assay._core.writing import replacing
 from assay.claims._claims import Claim, Side
@@ -50,6 +52,7 @@ SAMPLES = pa.schema(
     }
 )
 Number = dict[str, Any]
+RunKey = tuple[str, int | None, int]  # method, training samples and seed
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,31 @@ class Evidence:
         return {seed: np.array([value for _, value in sorted(rows)]) for seed, rows in sorted(found.items())}
 
 
+def kept_already(runs: Sequence[Run], evidence: Evidence) -> list[Run]:
+    """The runs whose evidence is there."""
+    known = {_run_of(number) for number in evidence.numbers}
+    return [run for run in runs if _key_of(run) in known]
+
+
+def joined(study: Study, before: Evidence, now: Evidence) -> Evidence:
+    """The evidence of now, and from before that of the other runs of the study; in the order of the study."""
+    order = {_key_of(run): place for place, run in enumerate(expand(study))}
+    again = {_run_of(number) for number in now.numbers}
+    stay = [number for number in before.numbers if _run_of(number) in order.keys() - again]
+    numbers = sorted([*stay, *now.numbers], key=lambda number: order[_run_of(number)])
+    seeds = {(number["recipe"], number["seed"]) for number in stay}
+    samples = {key: o for key, o in before.samples.items() if (key[0].recipe, key[1]) in seeds}
+    return Evidence(samples | now.samples, numbers)
+
+
+def _key_of(run: Run) -> RunKey:
+    return str(run.method), run.n_train, run.seed
+
+
+def _run_of(number: Number) -> RunKey:
+    return number["method"], number["n_train"], number["seed"]
+
+
 def gather(study: Study, root: Path, claims: Sequence[Claim]) -> Evidence:
     """Everything that these claims read from the finished runs of a study."""
     recipes = list(dict.fromkeys(method.name for method in study.methods))
@@ -89,7 +117,9 @@ def gather(study: Study, root: Path, claims: Sequence[Claim]) -> Evidence:
         if len(study.n_train) == 1 and len(study.methods) == len(recipes):  # else a recipe is no side by itself
             for side in own:
                 samples[side, run.seed] = _outcomes(side, study, folder, test, test, held_out)
-        numbers += [_number(run, **number) for number in _numbers(study, folder, own, claims, test, held_out)]
+        found = [*_numbers(study, folder, own, test, held_out)]
+        found += _shifted(study, folder, {Side(run.method.name): None, **dict.fromkeys(own)}, claims, test, held_out)
+        numbers += [_number(run, **number) for number in found]
     return Evidence(samples, numbers)
 
 
@@ -141,12 +171,7 @@ def corrected(
 
 
 def _numbers(
-    study: Study,
-    folder: Path,
-    sides: Iterable[Side],
-    claims: Sequence[Claim],
-    test: Predictions,
-    held_out: Predictions | None,
+    study: Study, folder: Path, sides: Iterable[Side], test: Predictions, held_out: Predictions | None
 ) -> Iterator[Number]:
     for key, value in evaluate(test, [name for name in study.metrics if name in METRICS]).items():
         yield {"name": key, "value": value}
@@ -160,9 +185,22 @@ def _numbers(
         if "temperature" in side.calibrator:
             logs = [log(t) for _, t in corrected(parse_variant(side.calibrator), test, test, held_out) if t is not None]
             yield {"name": "temperature_distance", "calibrator": side.calibrator, "value": abs(float(np.mean(logs)))}
-        metrics = sorted({claim.metric for claim in claims if claim.split == MADE})
-        for shift in study.shifts:
-            judged = _predictions(folder / f"{shift}.npz")
+
+
+def _shifted(
+    study: Study,
+    folder: Path,
+    sides: Iterable[Side],
+    claims: Sequence[Claim],
+    test: Predictions,
+    held_out: Predictions | None,
+) -> Iterator[Number]:
+    """Numbers of the sides on shifted samples: those of the claims, and those of the study as it is."""
+    claimed = {claim.metric for claim in claims if claim.split == MADE}
+    metrics = [*dict.fromkeys([*(name for name in study.metrics if name in METRICS), *sorted(claimed)])]
+    for shift in study.shifts:
+        judged = _predictions(folder / f"{shift}.npz")
+        for side in sides:
             outcomes = _outcomes(side, study, folder, test, judged, held_out)
             for name, value in evaluate(outcomes, metrics).items():
                 yield {"name": name, "split": shift, "calibrator": side.calibrator, "value": value}
@@ -204,19 +242,35 @@ def write_evidence(evidence: Evidence, folder: Path, regime: str) -> None:
             pq.write_table(table, stream, compression="zstd", compression_level=19, write_page_checksum=True)
 
 
+def has_evidence(folder: Path, regime: str) -> bool:
+    return (folder / f"{regime}.numbers.parquet").exists()
+
+
 def read_evidence(folder: Path, regime: str) -> Evidence:
     """What `write_evidence` wrote."""
-    tables = []
-    for name, schema in (("samples", SAMPLES), ("numbers", NUMBERS)):
-        file = folder / f"{regime}.{name}.parquet"
-        if not file.is_file():
-            raise InputError(f"{file} is missing: nothing is kept of the regime '{regime}'")
-        table = pq.read_table(file, page_checksum_verification=True)
-        if table.schema != schema:
-            raise InputError(f"{file}: is no evidence of this version")
-        tables.append(table.to_pylist())
-    samples, numbers = tables
-    return Evidence({_key(row): _kept(row) for row in samples}, numbers)
+    samples, numbers = (folder / f"{regime}.{name}.parquet" for name in ("samples", "numbers"))
+    with _whole(samples):
+        kept = {_key(row): _kept(row) for row in _rows(samples, SAMPLES)}
+    with _whole(numbers):
+        return Evidence(kept, _rows(numbers, NUMBERS))
+
+
+def _rows(file: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+    table = pq.read_table(file, page_checksum_verification=True)
+    if table.schema != schema:
+        raise InputError("is no evidence of this version")
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    """Inside the block the file is read; errors name it, whatever is wrong with what it holds."""
+    require_file(file, "; nothing is kept of this regime")
+    try:
+        yield
+    except (OSError, ValueError, TypeError, pa.ArrowException) as problem:
+        raise InputError(f"{file}: cannot be read: {str(problem).splitlines()[0]}") from problem
 
 
 def _key(row: dict[str, Any]) -> tuple[Side, int]:

@@ -15,8 +15,11 @@ from rich.table import Table as Grid
 from assay.claims._evidence import Evidence
 from assay.claims._verdicts import Comparison, Judged
 from assay.metrics import COMPARED, Unit
+from assay.nn.names import SEVERITIES
 from assay.report.page import Field, PageTable, as_data, write_claims
 from assay.report.quantities import quantity
+from assay.study import UNCHANGED
+from assay.study._shifts import corruption_and_severity
 
 COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "verdict")
 TONES = {"confirmed": "good", "contradicted": "bad"}
@@ -28,8 +31,9 @@ NOTE = (
 
 
 def table(judged: Sequence[Judged]) -> PageTable:
-    """One row a claim and regime, with the comparison that supports the claim least."""
-    return PageTable(COLUMNS, tuple(_row(each) for each in judged), len(judged))
+    """One row a claim and regime, with the comparison that supports the claim least; what was not run comes last."""
+    ordered = sorted(judged, key=lambda each: each.word == "not run")
+    return PageTable(COLUMNS, tuple(_row(each) for each in ordered), len(judged))
 
 
 def _row(judged: Judged) -> tuple[Field, ...]:
@@ -89,7 +93,7 @@ def view(judged: Sequence[Judged]) -> Grid:
 
 def markdown(judged: Sequence[Judged], kept: Mapping[str, Evidence]) -> str:
     """All verdicts, and the recipes of each regime on both axes."""
-    lines = [f"{summary(judged)} {NOTE}", "", *_piped(table(judged)), ""]
+    lines = ["# Claims put to the test", "", f"{summary(judged)} {NOTE}", "", *_piped(table(judged)), ""]
     for regime, evidence in kept.items():
         lines += [f"## {regime}", "", *_piped(both_axes(evidence)), ""]
     return "\n".join(lines)
@@ -129,13 +133,13 @@ def _last(evidence: Evidence, name: str, recipe: str) -> list[float]:
 
 
 def claims_page(judged: Sequence[Judged], kept: Mapping[str, Evidence], file: Path) -> None:
-    """Write the verdicts as one page: a table to sort and filter, and by regime a map of both axes and its epochs."""
+    """Write the verdicts as one page: a table to sort and filter, and by regime a map of both axes and its curves."""
     regimes: list[dict[str, object]] = [
         {
             "name": regime,
             "recipes": as_data(both_axes(evidence)),
             "points": list(_points(evidence)),
-            "epochs": _epochs(evidence),
+            "curves": _epochs(evidence) + _severities(evidence),
         }
         for regime, evidence in kept.items()
     ]
@@ -149,13 +153,34 @@ def _points(evidence: Evidence) -> Iterator[dict[str, Any]]:
         yield {"recipe": recipe, "runs": [{"ece": ece, "auroc": auroc} for ece, auroc in pairs]}
 
 
-def _epochs(evidence: Evidence) -> dict[str, dict[str, list[float]]]:
-    """By figure and recipe, the mean over seeds of each epoch on the test samples."""
+def _epochs(evidence: Evidence) -> list[dict[str, Any]]:
+    """Of each figure on the test samples its course over epochs."""
     figures = dict.fromkeys(row["name"] for row in evidence.numbers if row["epoch"] is not None)
-    found: dict[str, dict[str, list[float]]] = {}
-    for figure in (name for name in figures if name.startswith("test_") or name == "weight_norm"):
-        by_recipe = {recipe: evidence.number(figure, recipe=recipe) for recipe in evidence.recipes}
-        found[figure] = {
-            recipe: np.mean([*seeds.values()], axis=0).tolist() for recipe, seeds in by_recipe.items() if seeds
-        }
-    return found
+    return [
+        _curves(
+            figure.removeprefix("test_"), "epoch", 1, {r: evidence.number(figure, recipe=r) for r in evidence.recipes}
+        )
+        for figure in figures
+        if figure.startswith("test_") or figure == "weight_norm"
+    ]
+
+
+def _severities(evidence: Evidence) -> list[dict[str, Any]]:
+    """Of each metric on corrupted samples its course over severities, from 0, the samples as they are."""
+    by_severity: dict[tuple[str, str, int], list[list[float]]] = {}
+    for row in evidence.numbers:
+        _, severity = corruption_and_severity(row["split"])
+        if severity is not None and row["epoch"] is None and row["calibrator"] == UNCHANGED:
+            places = by_severity.setdefault((row["name"], row["recipe"], row["seed"]), [[] for _ in (0, *SEVERITIES)])
+            places[severity].append(row["value"])
+    shifted = {key: [float(np.mean(place)) for place in places] for key, places in by_severity.items() if all(places)}
+    found: dict[str, dict[str, dict[int, Any]]] = {}
+    for (name, recipe, seed), values in shifted.items():
+        found.setdefault(name, {}).setdefault(recipe, {})[seed] = values
+    return [_curves(name, "severity", 0, by_recipe) for name, by_recipe in found.items()]
+
+
+def _curves(name: str, axis: str, first: int, by_recipe: Mapping[str, Mapping[int, Any]]) -> dict[str, Any]:
+    """By recipe, the mean over seeds at each place of the axis."""
+    means = {recipe: np.mean([*seeds.values()], axis=0).tolist() for recipe, seeds in by_recipe.items() if seeds}
+    return {"name": name, "axis": axis, "first": first, "means": means}

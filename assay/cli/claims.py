@@ -23,12 +23,12 @@ def claims_command(file: Path, *, kept: Path, to: Path | None = None, html: Path
     html
         Write them to this page.
     """
-    from assay.claims import claims_page, judge, markdown, read_claims, read_evidence, summary, view
+    from assay.claims import claims_page, has_evidence, judge, markdown, read_claims, read_evidence, summary, view
 
     not_over(to, html, reading=[file])
     claims = read_claims(file)
     regimes = dict.fromkeys(regime for claim in claims for regime in claim.regime)
-    found = {regime: read_evidence(kept, regime) for regime in regimes if (kept / f"{regime}.numbers.parquet").exists()}
+    found = {regime: read_evidence(kept, regime) for regime in regimes if has_evidence(kept, regime)}
     if not found:
         raise InputError(f"{kept}: nothing is kept of {', '.join(regimes)}; assay study keep writes it")
     judged = judge(claims, found)

@@ -139,7 +139,12 @@ DEFAULT_PLACE = Where()
 
 @study_app.command(name="run", help_epilogue=_example("run"))
 def run_command(
-    file: Path, *, where: Where = DEFAULT_PLACE, only: str = "", retry: Annotated[bool, Parameter(negative="")] = False
+    file: Path,
+    *,
+    where: Where = DEFAULT_PLACE,
+    only: str = "",
+    kept: Path | None = None,
+    retry: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Train every run of a study that is not done yet, and show the table; after Ctrl-C the same command continues.
 
@@ -149,6 +154,8 @@ def run_command(
         The study, a TOML file.
     only
         Only runs whose folder matches this pattern, such as digits/*/sam*.
+    kept
+        Leave out runs of which `assay study keep` has written the results to this folder, perhaps on another machine.
     retry
         Run failed runs again.
     """
@@ -159,6 +166,12 @@ def run_command(
     runs = expand(study, only=only or "*")
     if not runs:
         raise InputError(f"no run of {study.name} fits '{only}'; a folder is, for instance, {expand(study)[0].folder}")
+    already = _already_kept(runs, kept, file.stem)
+    if already:
+        show(f"{len(already)} runs are kept in {kept} and left out")
+        runs = [run for run in runs if run not in already]
+        if not runs:
+            return 0
     where.make_folder()
     where = replace(where, allow_code=agreed(study, file, allow_code=where.allow_code))
     with working("checking the study"):
@@ -180,6 +193,14 @@ def run_command(
         show(study_view(study_tables(study, runs, where.out), "best", console().width))
         say_left_out(study, runs, where.out)
     return 1 if left_out else 0
+
+
+def _already_kept(runs: Sequence[Run], kept: Path | None, regime: str) -> list[Run]:
+    if kept is None:
+        return []
+    from assay.claims import has_evidence, kept_already, read_evidence
+
+    return kept_already(runs, read_evidence(kept, regime)) if has_evidence(kept, regime) else []
 
 
 @study_app.command(name="tune", help_epilogue=_example("tune"))
@@ -296,6 +317,8 @@ def check_command(file: Path) -> int:
 def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> None:
     """Keep what claims read from the finished runs of a study, in two small files named like the study file.
 
+    What the files already hold of other runs stays, so runs can be trained on several machines.
+
     Parameters
     ----------
     file
@@ -307,7 +330,7 @@ def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> Non
     out
         Folder of all runs.
     """
-    from assay.claims import gather, read_claims, write_evidence
+    from assay.claims import gather, has_evidence, joined, read_claims, read_evidence, write_evidence
 
     study, wanted = read_study(file), [claim for claim in read_claims(claims) if file.stem in claim.regime]
     if not wanted:
@@ -317,6 +340,8 @@ def keep_command(file: Path, *, claims: Path, to: Path, out: Path = RUNS) -> Non
     if not evidence.numbers:
         raise InputError(f"no run of {study.name} is done under {out}")
     to.mkdir(parents=True, exist_ok=True)
+    if has_evidence(to, file.stem):
+        evidence = joined(study, read_evidence(to, file.stem), evidence)
     write_evidence(evidence, to, file.stem)
     runs = len({(number["method"], number["n_train"], number["seed"]) for number in evidence.numbers})
     size = sum(part.stat().st_size for part in to.glob(f"{file.stem}.*.parquet")) / 1e6

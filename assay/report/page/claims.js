@@ -7,7 +7,7 @@ showTable(find("#claims .table"), DATA.claims);
 const regimes = find("#regimes"), figures = find("#figures");
 regimes.append(...DATA.regimes.map(({ name }) => element("option", { textContent: name })));
 regimes.addEventListener("change", showRegime);
-figures.addEventListener("change", drawEpochs);
+figures.addEventListener("change", drawCourse);
 showRegime();
 keepDrawn(drawRegime);
 
@@ -17,15 +17,15 @@ function regime() {
 
 function showRegime() {
   showTable(find("#recipes"), regime().recipes);
-  const names = Object.keys(regime().epochs);
-  figures.replaceChildren(...names.map((name) => element("option", { textContent: name.replaceAll("_", " "), value: name })));
-  find("#epochs").hidden = names.length === 0;
+  const labels = regime().curves.map(({ name, axis }) => `${name.replaceAll("_", " ")} by ${axis}`);
+  figures.replaceChildren(...labels.map((textContent) => element("option", { textContent })));
+  find("#courses").hidden = labels.length === 0;
   drawRegime();
 }
 
 function drawRegime() {
   drawMap();
-  if (!find("#epochs").hidden) drawEpochs();
+  if (!find("#courses").hidden) drawCourse();
 }
 
 // One color and mark a recipe, the same on both charts.
@@ -42,15 +42,15 @@ function drawMap() {
   });
 }
 
-function drawEpochs() {
-  const curves = regime().epochs[figures.value] ?? {};
+function drawCourse() {
+  const { name, axis, first, means } = regime().curves[figures.selectedIndex];
   const names = regime().points.map(({ recipe }) => recipe);
-  const traces = Object.entries(curves).map(([recipe, values]) => ({
-    ...line(values.map((_, epoch) => epoch + 1), values, SERIES[names.indexOf(recipe) % SERIES.length], { width: 1.5 }),
-    name: quoted(recipe), hovertemplate: `${quoted(recipe)}<br>epoch %{x}: %{y:.4f}<extra></extra>`,
+  const traces = Object.entries(means).map(([recipe, values]) => ({
+    ...line(values.map((_, i) => first + i), values, SERIES[names.indexOf(recipe) % SERIES.length], { width: 1.5 }),
+    name: quoted(recipe), hovertemplate: `${quoted(recipe)}<br>${axis} %{x}: %{y:.4f}<extra></extra>`,
   }));
-  draw(find("#curves"), "The figure after each epoch", traces, {
+  draw(find("#curves"), `${name.replaceAll("_", " ")} by ${axis}`, traces, {
     showlegend: true, legend: { orientation: "h", y: -0.2 }, margin: { l: 55, r: 24, t: 20, b: 45 },
-    xaxis: { title: { text: "epoch" } }, yaxis: { title: { text: figures.value.replaceAll("_", " ") } },
+    xaxis: { title: { text: axis } }, yaxis: { title: { text: name.replaceAll("_", " ") } },
   });
 }
