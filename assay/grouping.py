@@ -9,15 +9,15 @@ import numpy as np
 
 from assay import metrics
 from assay._core.arrays import Mask
-from assay.metrics import Ranking, Summary, Tables
+from assay.metrics import Summary, Tables
 from assay.metrics.inference import (
     Estimate,
     Interval,
     auroc_influence,
     calibration_estimate,
     calibration_part,
-    design_of,
-    estimate,
+    design,
+    fewest_in,
     fisher,
     holm,
     too_few_in,
@@ -58,12 +58,8 @@ class Groups:
 
 def group_tests(outcomes: Outcomes, rows: dict[str, Mask], *, by_label: bool) -> Groups:
     """Each group against the rest; groups chosen by the true label are compared by accuracy alone."""
-    tests: list[Finding] = []
-    errors: dict[str, Estimate] = {}
-    for name, mask in rows.items():
-        if not mask.all():
-            tests += _against_rest(name, outcomes[mask], outcomes[~mask], errors, by_label)
-    return _judged(tests, errors, list(rows))
+    tables = {name: (Tables(outcomes[mask]), Tables(outcomes[~mask])) for name, mask in rows.items() if not mask.all()}
+    return _tested(tables, list(rows), by_label)
 
 
 def summary_tests(groups: dict[str, tuple[Summary, Summary]], *, by_label: bool) -> Groups:
@@ -71,20 +67,13 @@ def summary_tests(groups: dict[str, tuple[Summary, Summary]], *, by_label: bool)
 
     Accuracy, over-confidence and ranking are compared; the calibration part would need the rows.
     """
-    tests: list[Finding] = []
+    return _tested({name: (Tables(a), Tables(b)) for name, (a, b) in groups.items()}, list(groups), by_label)
+
+
+def _tested(groups: dict[str, tuple[Tables, Tables]], names: list[str], by_label: bool) -> Groups:
     errors: dict[str, Estimate] = {}
-    for name, (group, rest) in groups.items():
-        r, s = group.ranking, rest.ranking
-        p_value = fisher(r.n_wrong, r.n, s.n_wrong, s.n)
-        tests.append(Finding(name, "accuracy", metrics.accuracy(r), metrics.accuracy(s), p_value))
-        if by_label:
-            continue
-        if group.is_probability and min(r.n, s.n) > 1:
-            tests.append(_over_confident(name, _over_confidence_of(r), _over_confidence_of(s), errors))
-        if not (too_few_in(Tables(group)) or too_few_in(Tables(rest))):
-            x, y = _auroc_of(r), _auroc_of(s)
-            tests.append(Finding(name, "auroc", x.value, y.value, _worse(_difference(y, x))))
-    return _judged(tests, errors, list(groups))
+    tests = [test for name, (a, b) in groups.items() for test in _against_rest(name, a, b, errors, by_label)]
+    return _judged(tests, errors, names)
 
 
 def _judged(tests: list[Finding], errors: dict[str, Estimate], names: list[str]) -> Groups:
@@ -108,22 +97,20 @@ def chosen_by_label(predictions: Predictions | Outcomes) -> bool:
     return len(names) > 1 and len(pairs) == len(np.unique(predictions.labels))
 
 
-def _against_rest(
-    name: str, group: Outcomes, rest: Outcomes, errors: dict[str, Estimate], by_label: bool
-) -> list[Finding]:
+def _against_rest(name: str, group: Tables, rest: Tables, errors: dict[str, Estimate], by_label: bool) -> list[Finding]:
     """Tests that the group's accuracy, calibration and ranking are worse."""
-    r, s = metrics.ranking(group), metrics.ranking(rest)
-    tests = [Finding(name, "accuracy", metrics.accuracy(r), metrics.accuracy(s), _less_accurate(group, rest))]
+    accuracies = metrics.accuracy(group), metrics.accuracy(rest)
+    tests = [Finding(name, "accuracy", *accuracies, _less_accurate(group, rest))]
     if by_label:
         return tests
-    if group.is_probability and min(r.n, s.n) > 1:
+    if group.is_probability and min(group.ranking.n, rest.ranking.n) > 1:
         tests.append(_over_confident(name, _over_confidence(group), _over_confidence(rest), errors))
-    if too_few_in(Tables(group)) or too_few_in(Tables(rest)):
+    if too_few_in(group) or too_few_in(rest):
         return tests
-    if group.is_probability:
-        a, b = (calibration_estimate(calibration_part(o, t, design=design_of(o))) for o, t in ((group, r), (rest, s)))
+    if group.is_probability and group.summary is None:
+        a, b = (calibration_estimate(calibration_part(t.outcomes, t.ranking, design=design(t))) for t in (group, rest))
         tests.append(Finding(name, "calibration_part", a.value, b.value, _worse(_difference(a, b))))
-    x, y = _auroc(group, r), _auroc(rest, s)
+    x, y = _auroc(group), _auroc(rest)
     return [*tests, Finding(name, "auroc", x.value, y.value, _worse(_difference(y, x)))]
 
 
@@ -135,8 +122,13 @@ def _over_confident(name: str, a: Estimate, b: Estimate, errors: dict[str, Estim
     return Finding(name, "over_confidence", a.value, b.value, farther.p_value(), a.interval())
 
 
-def _over_confidence_of(r: Ranking) -> Estimate:
-    """The same from a ranking."""
+def _over_confidence(t: Tables) -> Estimate:
+    """Mean confidence minus accuracy, no surer than if the confidences were right: no error seen is not none."""
+    d, r = design(t), t.ranking
+    if d is not None:
+        c = d.rows.confidence
+        found, least = d.mean(c - d.rows.correct), float(d.squares @ (c * (1 - c)))
+        return replace(found, error=sqrt(max(found.error**2, least / d.n**2)))
     c, n = r.score, r.n
     mean = float(r.claimed[-1] - r.right[-1]) / n
     squares = float((1 - c) ** 2 @ r.hits + c**2 @ r.misses)
@@ -144,34 +136,20 @@ def _over_confidence_of(r: Ranking) -> Estimate:
     return Estimate(mean, sqrt(max(spread / n, float(c * (1 - c) @ r.size) / n**2)), n - 1)
 
 
-def _over_confidence(o: Outcomes) -> Estimate:
-    """Mean confidence minus accuracy, no surer than if the confidences were right: no error seen is not none."""
-    c, design = o.confidence, design_of(o)
-    found, of = estimate(c - o.correct, design), np.ones(len(o)) if design is None else design.weight
-    least = float((of**2 * c * (1 - c)).sum()) / len(o) ** 2
-    return replace(found, error=sqrt(max(found.error**2, least)))
-
-
-def _less_accurate(group: Outcomes, rest: Outcomes) -> float:
+def _less_accurate(group: Tables, rest: Tables) -> float:
     """One-sided p-value: Fisher's exact test, or Student's of weighted or clustered samples."""
-    if design_of(group) is None:
-        wrong, other = int((~group.correct).sum()), int((~rest.correct).sum())
-        return fisher(wrong, len(group), other, len(rest))
-    a, b = (estimate((~o.correct).astype(np.float64), design_of(o)) for o in (group, rest))
-    spread = sqrt(b.value * (1 - b.value) / max(len(group), 1))  # no error seen is not none
+    d, other, r, s = design(group), design(rest), group.ranking, rest.ranking
+    if d is None or other is None:
+        return fisher(r.n_wrong, r.n, s.n_wrong, s.n)
+    a, b = (x.mean((~x.rows.correct).astype(np.float64)) for x in (d, other))
+    spread = sqrt(b.value * (1 - b.value) / d.n)  # no error seen is not none
     return _worse(_difference(replace(a, error=max(a.error, spread)), b))
 
 
-def _auroc(o: Outcomes, r: Ranking) -> Estimate:
-    design = design_of(o)
-    if design is None:
-        return _auroc_of(r)
-    fewest = min(map(design.number, (o.correct, ~o.correct)))
-    return Estimate(metrics.auroc(r), sqrt(design.variance(auroc_influence(r).of(o))), fewest - 1)
-
-
-def _auroc_of(r: Ranking) -> Estimate:
-    return Estimate(metrics.auroc(r), sqrt(auroc_influence(r).variance()), min(r.n_wrong, r.n - r.n_wrong) - 1)
+def _auroc(t: Tables) -> Estimate:
+    d, influence = design(t), auroc_influence(t.ranking)
+    variance = influence.variance() if d is None else d.variance(influence.of(d.rows))
+    return Estimate(metrics.auroc(t), sqrt(variance), fewest_in(t) - 1)
 
 
 def _difference(a: Estimate, b: Estimate) -> Estimate:

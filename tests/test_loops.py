@@ -231,22 +231,16 @@ def test_wider_registers_change_no_digit(n, k, monkeypatch):
             np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.skipif(not loops.AVAILABLE or loops.SINGLE == "float", reason="this processor has no wider registers")
-@pytest.mark.parametrize("first", [-1, 0, 3])
-def test_wider_registers_count_alike(first, monkeypatch):
-    rng = np.random.default_rng(first + 1)
-    confidence, correct = rng.choice([0.0, 1 / 15, 0.5, 1.0, *rng.random(500)], 1003), rng.random(1010) < 0.8
-    found = []
-    for kind in (loops.SINGLE, "float"):
-        monkeypatch.setattr(loops, "SINGLE", kind)
-        cells = twins.Grid.empty()
-        if first < 0:
-            loops.add_to_cells(confidence, correct[:1003], cells)
-        else:
-            loops.add_bits_to_cells(confidence, np.packbits(correct, bitorder="little"), first, cells)
-        found.append(cells)
-    np.testing.assert_array_equal(*found)
-    assert int(found[0]["counts"].sum() >> 32) == np.count_nonzero(~correct[max(first, 0) :][:1003])
+@pytest.mark.parametrize("first", [0, 3, 8, 13])
+@pytest.mark.parametrize("n", [1, 9, 128, 1003])
+def test_bits_and_bytes_count_alike(first, n):
+    rng = np.random.default_rng(first)
+    confidence, correct = rng.choice([-0.0, 1 / 15, 0.5, 1.0, *rng.random(500)], n), rng.random(first + n) < 0.8
+    by_bytes, by_bits = twins.Grid.empty(), twins.Grid.empty()
+    loops.add_to_cells(confidence, correct[first:], by_bytes)
+    loops.add_bits_to_cells(confidence, np.packbits(correct, bitorder="little"), first, by_bits)
+    np.testing.assert_array_equal(by_bits, by_bytes)
+    assert int(by_bits["counts"].sum() >> 32) == np.count_nonzero(~correct[first:])
 
 
 def test_results_do_not_depend_on_the_number_of_threads():
@@ -305,6 +299,12 @@ def test_arrays_that_do_not_fit_never_reach_the_library():
     for call in calls:
         with pytest.raises(InputError, match="in one piece is needed"):
             call()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_majorant_needs_two_points(n):
+    with pytest.raises(InputError, match=f"at least two points, got {n}"):
+        loops.majorant(np.zeros(n), np.zeros(n))
 
 
 def test_a_denormal_confidence():

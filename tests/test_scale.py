@@ -259,9 +259,7 @@ def test_what_is_no_tally_is_refused(tmp_path):
         Tally.load(tmp_path / "none")
 
 
-def test_weights_and_too_many_scores_are_refused():
-    with pytest.raises(InputError, match="weighted rows"):
-        Tally.of(Outcomes.from_scores([0.5, 0.6], [True, False], weights=[1.0, 2.0]))
+def test_too_many_scores_are_refused():
     scores = Outcomes.from_scores(np.arange(MOST + 1.0), np.ones(MOST + 1), is_probability=False)
     with pytest.raises(InputError, match="no tally can be made"):
         Tally.of(scores)
@@ -355,6 +353,12 @@ def test_only_needed_columns_are_read(tmp_path):
         tmp_path / "p.parquet",
     )
     assert len(tally(tmp_path / "p.parquet")) == 3
+
+
+def test_rows_in_clusters_are_refused():
+    rows = Outcomes.from_scores([0.9, 0.8, 0.7], [True, True, False], cluster=["a", "a", "b"])
+    with pytest.raises(InputError, match="in clusters; audit them in one file"):
+        Tally.of(rows)
 
 
 def test_no_rows_are_refused():

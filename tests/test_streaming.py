@@ -150,6 +150,17 @@ def test_new_files_are_added_to_a_state_and_changed_ones_refused(folder, tmp_pat
         tally_files(folder, state=tmp_path / "state")
 
 
+def test_a_state_whose_parts_do_not_belong_together_is_refused(folder, tmp_path):
+    tally_files(folder, state=tmp_path / "state")
+    with np.load(tmp_path / "state") as archive:
+        arrays = dict(archive)
+    changed = arrays["read"].tobytes().replace(b"0.parquet", b"9.parquet")
+    with (tmp_path / "state").open("wb") as stream:
+        np.savez(stream, **arrays | {"read": np.frombuffer(changed, np.uint8)})
+    with pytest.raises(InputError, match="is no state of an audit, or is damaged"):
+        tally_files(folder, state=tmp_path / "state")
+
+
 def spoiled(folder: Path) -> None:
     """A bad row, a missing value, a damaged row group and a damaged file."""
     o = outcomes(9_000, seed=3)

@@ -290,35 +290,7 @@ bool assay_wider(void)
 #define NAME(x) x##_double
 #include "rows.h"
 
-/* A cell of the grid of a tally. */
-typedef struct {
-    uint64_t counts; /* samples, and errors times 2^32 */
-    double sum;      /* of confidence */
-    uint64_t only;   /* bits of the one confidence that all samples have; EMPTY of none, MIXED of several */
-} Cell;
-
-#define EMPTY UINT64_MAX /* no number of [0, 1] has these bits */
-#define MIXED (UINT64_MAX - 1)
-
-#define LANES 4
-#define VERSIONS WIDE
-#define WIDE_VEC Doubles
-#define WIDE_MASK Longs
-#define WIDE_ALL DOUBLES
-#define BITS BITS_4
-#define NAME(x) x##_double
 #include "tally.h"
-
-#ifdef WIDER
-#define LANES 8
-#define VERSIONS WIDER
-#define WIDE_VEC Doubles8
-#define WIDE_MASK Longs8
-#define WIDE_ALL DOUBLES8
-#define BITS(x) _mm512_movepi64_mask((__m512i)(x))
-#define NAME(x) x##_wider
-#include "tally.h"
-#endif
 
 /* A ranking from n negated scores in ascending order, and the m among them that were errors: the distinct scores, which
  * may take the place of the negated ones, how many samples have at least each, and how many errors; `kept` and `wrong`

@@ -64,9 +64,7 @@ def _typed(c: CDLL) -> CDLL:
     c.assay_width_bins.argtypes, c.assay_width_bins.restype = (p, p, n, p, n, p), None
     c.assay_areas.argtypes, c.assay_areas.restype = (p, p, p, n, p), None
     c.assay_between.argtypes, c.assay_between.restype = (p, p, p, n, p, n, p), n
-    for kind in {"double", "wider" if c.assay_wider() else "double"}:
-        function = getattr(c, f"assay_tally_{kind}")
-        function.argtypes, function.restype = (p, p, n, n, x, p), n
+    c.assay_tally.argtypes, c.assay_tally.restype = (p, p, n, n, x, p), n
     c.assay_log_likelihood.argtypes, c.assay_log_likelihood.restype = (p, p, p, n), x
     c.assay_majorant.argtypes, c.assay_majorant.restype = (p, p, n, p), n
     c.assay_laplacian.argtypes, c.assay_laplacian.restype = (p, p, p, n, x), x
@@ -360,15 +358,16 @@ def _add_to_cells(confidence: Floats, correct: Array, first: int, cells: Array) 
         raise InputError(f"cells of a grid are needed, got {list(cells.shape)} of {cells.dtype}")
     n, c = len(confidence), np.ascontiguousarray(confidence)
     addresses = _address(_checked(c, np.float64, n)), _address(correct)
-    function = _c.assay_tally_wider if SINGLE == "wider" else _c.assay_tally_double
-    row = function(*addresses, first, n, Grid.BINS, _address(cells))
+    row = _c.assay_tally(*addresses, first, n, Grid.BINS, _address(cells))
     if row != n:
         raise InputError(f"row {row}: confidence {c[row]} is outside [0, 1]")
 
 
 def majorant(x: Floats, y: Floats) -> Labels:
     """Corners of the least concave function above the points, x rising: their indices, the two ends among them."""
-    if not AVAILABLE or len(x) < 2:
+    if len(x) < 2:
+        raise InputError(f"a majorant needs at least two points, got {len(x)}")
+    if not AVAILABLE:
         return plain.majorant(x, y)
     corner = np.empty(len(x), dtype=np.int64)
     return corner[: _c.assay_majorant(*_columns(len(x), x, y), len(x), _at(corner))]

@@ -194,7 +194,7 @@ class Counting:
 
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
     several = columns.confidence if "," in (columns.confidence or "") else None
-    needed = {"--weight": columns.weight, "--html": html, "--confidence A,B": several}
+    needed = {"--cluster": columns.cluster, "--html": html, "--confidence A,B": several}
     for flag, given in needed.items():
         if given is not None:
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")

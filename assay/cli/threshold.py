@@ -94,7 +94,9 @@ def threshold_command(
     if for_class_1 and any(goal is not None for goal in (*of_all.values(), by)):
         raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
     if is_sharded(held_out):
-        _refuse_what_needs_rows(held_out, {"--by": by, "--map": mapping, "--html": html, **of_class_1})
+        _refuse_what_needs_rows(
+            held_out, {"--by": by, "--map": mapping, "--html": html, "--weight": columns.weight, **of_class_1}
+        )
     with loops.threads(threads):
         rows, by = _rows(held_out, columns, mapping, by, in_sample)
         chosen: Threshold | GroupThresholds | PositiveThreshold

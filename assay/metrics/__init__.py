@@ -5,7 +5,7 @@ shown and how sure it is.
 """
 
 from assay._core.arrays import Floats
-from assay.metrics._bins import Bins, tally
+from assay.metrics._bins import Bins, kish, tally
 from assay.metrics._by_class import ada_ece_positive, average_precision, classwise_ece, ece_positive, roc_auc, tace
 from assay.metrics._calibration import (
     ada_ece,
@@ -53,7 +53,7 @@ from assay.metrics._proper import (
     nll_decomposition,
     nll_refinement,
 )
-from assay.metrics._ranking import Order, Ranking
+from assay.metrics._ranking import ROUNDING, Order, Ranking, weighted_ranking
 from assay.metrics._records import COMPARED, METRICS, Metric, Unit, evaluate, known_metric, metric
 from assay.metrics._split import (
     EceTerms,
@@ -83,6 +83,7 @@ from assay.metrics._tables import (
 __all__ = [
     "COMPARED",
     "METRICS",
+    "ROUNDING",
     "Bins",
     "ClassBins",
     "Decomposition",
@@ -136,6 +137,7 @@ __all__ = [
     "hle_rms_published",
     "is_summary",
     "isotonic",
+    "kish",
     "known_metric",
     "mce",
     "mean_confidence",
@@ -167,4 +169,5 @@ __all__ = [
     "tace",
     "tally",
     "tie_excess",
+    "weighted_ranking",
 ]

@@ -108,11 +108,12 @@ def mass_bins_of(r: Ranking, n_bins: int) -> MassBins:
 def _between(r: Ranking, start: Labels, upper: Floats) -> tuple[Bins, Floats, Floats]:
     """Bins whose rows lie between consecutive starts, the lowest bin's first, and the sums of `loops.between`."""
     count, claims, right, gaps, squares = loops.between(r.score, r.kept, r.wrong, start)
-    effective = None if r.weighing is None else _kish(count, -np.diff(r.weighing.squares[start]))
+    effective = None if r.weighing is None else kish(count, -np.diff(r.weighing.squares[start]))
     return Bins(upper, count, claims, right, effective), gaps, squares
 
 
-def _kish(weight: Floats, squares: Floats) -> Floats:
+def kish(weight: Floats, squares: Floats) -> Floats:
+    """As many samples of equal weight as tell as much, by the sums of weights and of their squares."""
     return np.divide(weight**2, squares, out=np.zeros_like(weight), where=squares > 0)
 
 

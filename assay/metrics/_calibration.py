@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 
+from assay.metrics._ranking import ROUNDING
 from assay.metrics._tables import N_BINS, Binnable, Rankable, equal_mass, equal_width, mass_bins, ranking
 
 
@@ -57,7 +58,7 @@ def squared_ce(x: Binnable, n_bins: int = N_BINS) -> float:
     """Unbiased square of the l2 error over equal-mass bins; negative where noise would have added more than is seen."""
     bins = equal_mass(x, n_bins)
     noise = bins.accuracy * (1 - bins.accuracy) / np.maximum(bins.samples - 1, 1)
-    return float(bins.weight @ ((bins.gap**2 - noise) * (bins.samples > 1)))
+    return float(bins.weight @ ((bins.gap**2 - noise) * (bins.samples > 1 + ROUNDING)))
 
 
 def ece_lb(x: Rankable, n_bins: int = N_BINS, *, norm: float = 1) -> float:

@@ -25,21 +25,23 @@ class ClassBins:
     correct: Floats  # [k, b]
     rest_confidence: Floats  # [k] of those at most the threshold
     rest_correct: Floats  # [k]
-    weighted: bool = False
+    unit: float = 1.0  # the mean weight, which counts as one sample
 
     def __add__(self, other: ClassBins) -> ClassBins:
-        if self.weighted or other.weighted:
-            raise ValueError("classwise bins of weighted samples do not merge")
         if self.threshold != other.threshold or self.count.shape != other.count.shape:
             raise ValueError("classwise bins of different classes, bins or threshold do not merge")
+        n = self.n + other.n
+        unit = (self.unit * self.n + other.unit * other.n) / n
+        a, b = self.unit / unit, other.unit / unit
         return ClassBins(
             self.threshold,
-            self.n + other.n,
-            self.count + other.count,
-            self.confidence + other.confidence,
-            self.correct + other.correct,
-            self.rest_confidence + other.rest_confidence,
-            self.rest_correct + other.rest_correct,
+            n,
+            a * self.count + b * other.count,
+            a * self.confidence + b * other.confidence,
+            a * self.correct + b * other.correct,
+            a * self.rest_confidence + b * other.rest_confidence,
+            a * self.rest_correct + b * other.rest_correct,
+            unit,
         )
 
 
@@ -57,7 +59,8 @@ def class_bins_of(sums: ClassSums, n: int) -> ClassBins:
 def weighted_class_bins(p: Predictions, n_bins: int, threshold: float) -> ClassBins:
     """The table of weighted rows; the mean weight counts as one row."""
     assert p.weights is not None
-    own, k = p.weights / p.weights.mean(), p.n_classes
+    unit, k = float(p.weights.mean()), p.n_classes
+    own = p.weights / unit
     sums = ClassSums.empty(k, n_bins, threshold)
     for rows in row_chunks(len(p), k):
         chances = p.values[rows] if p.normalized else softmax(p.values[rows])
@@ -69,4 +72,4 @@ def weighted_class_bins(p: Predictions, n_bins: int, threshold: float) -> ClassB
             total += np.bincount(index, part, k * n_bins)
         sums.mass[:, 0] += own[rows] @ chances
         sums.labels[:] += np.bincount(p.labels[rows], own[rows], k)
-    return replace(class_bins_of(sums, len(p)), weighted=True)
+    return replace(class_bins_of(sums, len(p)), unit=unit)

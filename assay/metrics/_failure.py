@@ -31,7 +31,7 @@ def fpr95(x: Rankable, *, nearest: bool = False) -> float:
     if r.n_wrong in (0, r.n):
         return nan
     if not nearest and r.order is not None:
-        return r.order.wrong_at_95 / r.n_wrong
+        return r.order.wrong_at_95 / float(r.wrong[-1])
     if not nearest:
         return float(r.wrong[r.right.searchsorted(19 * r.right[-1] / 20 - ROUNDING)] / r.wrong[-1])
     tpr = r.right / r.right[-1]

@@ -36,10 +36,9 @@ def mean_entropy(x: Measurable) -> float:
 def _mean(t: Tables, name: str) -> float:
     if not t.has(name):
         raise InputError("this metric needs the probabilities of all classes; these are only confidences")
-    known = None if t.summary is None else t.summary.moments(name)
+    known = None if t.summary is None else t.summary.mean(name)
     if known is not None:
-        right, wrong = known
-        return (right.n * right.mean + wrong.n * wrong.mean) / (right.n + wrong.n)
+        return known[0]
     outcomes = t.outcomes
     column: Floats = getattr(outcomes, name)
     if outcomes.weights is not None:

@@ -22,6 +22,7 @@ class Weighing:
     n: int  # samples
     n_wrong: int  # errors
     squares: Floats  # [t + 1] cumulative squares of the weights in this unit
+    wrong_squares: Floats  # [t + 1] those of errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +66,16 @@ class Ranking:
         ends = np.append(0, last + 1)
         if self.weighing is None and other.weighing is None:
             return Ranking(score[order[last]], from_zero(size[order])[ends], from_zero(misses[order])[ends])
-        a, b = (r.weighing or Weighing(1.0, r.n, r.n_wrong, r.kept) for r in (self, other))
+        a, b = (r.weighing or Weighing(1.0, r.n, r.n_wrong, r.kept, r.wrong) for r in (self, other))
         unit = (a.unit * a.n + b.unit * b.n) / (a.n + b.n)
         factor = np.repeat([a.unit / unit, b.unit / unit], [len(self.score), len(other.score)])
-        squares = np.concatenate([np.diff(a.squares), np.diff(b.squares)]) * factor**2
-        kept, wrong, squares = (from_zero(x[order])[ends] for x in (size * factor, misses * factor, squares))
-        kept[-1] = a.n + b.n
-        weighing = Weighing(unit, a.n + b.n, a.n_wrong + b.n_wrong, squares)
-        return Ranking(score[order[last]], kept, wrong, weighing)
+        squares, of_errors = (
+            np.concatenate([np.diff(x), np.diff(y)]) * factor**2
+            for x, y in ((a.squares, b.squares), (a.wrong_squares, b.wrong_squares))
+        )
+        columns = (size * factor, misses * factor, squares, of_errors)
+        cumulative = [from_zero(x[order])[ends] for x in columns]
+        return weighted_ranking(score[order[last]], cumulative, unit, a.n + b.n, a.n_wrong + b.n_wrong)
 
     @cached_property
     def n(self) -> int:
@@ -112,7 +115,8 @@ class Ranking:
     @cached_property
     def hits(self) -> Floats:
         """Right answers at each score, [t]."""
-        return np.maximum(self.size - self.misses, 0)  # sums of weights round
+        found = self.size - self.misses
+        return found if self.weighing is None else np.where(found > 1e-15 * self.n, found, 0.0)  # sums of weights round
 
     @property
     def precision(self) -> Floats:
@@ -146,11 +150,19 @@ def ranking_of(outcomes: Outcomes) -> Ranking:
 def _weighted(outcomes: Outcomes, weights: Floats) -> Ranking:
     n, unit = len(weights), float(weights.mean())
     score, place = np.unique(-outcomes.confidence, return_inverse=True)
-    own = weights / unit
-    size, misses, squares = (np.bincount(place, x, len(score)) for x in (own, own * ~outcomes.correct, own**2))
-    kept, wrong = from_zero(size), from_zero(misses)
-    kept[-1] = n  # the sum rounds
-    return Ranking(-score, kept, wrong, Weighing(unit, n, int((~outcomes.correct).sum()), from_zero(squares)))
+    own, errors = weights / unit, ~outcomes.correct
+    columns = (own, own * errors, own**2, own**2 * errors)
+    cumulative = [from_zero(np.bincount(place, x, len(score))) for x in columns]
+    return weighted_ranking(-score, cumulative, unit, n, int(errors.sum()))
+
+
+def weighted_ranking(score: Floats, cumulative: list[Floats], unit: float, n: int, n_wrong: int) -> Ranking:
+    """The ranking of weights in this unit: sums over all and over errors, and those of the squares, each [t + 1]."""
+    kept, wrong, squares, of_errors = cumulative
+    # All together count n, from which the sum of the weights is off by rounding: the last score takes the difference.
+    wrong[-1] += (n - kept[-1]) * (wrong[-1] - wrong[-2]) / (kept[-1] - kept[-2])
+    kept[-1] = n
+    return Ranking(score, kept, wrong, Weighing(unit, n, n_wrong, squares, of_errors))
 
 
 ROUNDING = 1e-9  # by which a sum of weights may miss the number that it stands for

@@ -72,8 +72,11 @@ class Summary(Protocol):
     def without(self, group: str) -> Summary:
         """Of the rows of all other groups."""
 
-    def moments(self, name: str) -> tuple[Moments, Moments] | None:
-        """Of the column `nll`, `brier` or `entropy`, those of right answers and of errors; None if it is absent."""
+    def mean(self, name: str) -> tuple[float, float] | None:
+        """Of the column `nll`, `brier` or `entropy`, the mean and its standard error; None if it is absent."""
+
+    def moments(self, name: str) -> tuple[Moments, Moments]:
+        """Those of right answers and of errors, of rows that count alike."""
 
     def bounds(self) -> dict[str, float]:
         """By metric, how far it can be from its value on the rows; metrics that are absent have no bound."""
@@ -117,7 +120,7 @@ class Tables:
     def has(self, name: str) -> bool:
         """Whether the column `nll`, `brier` or `entropy` is known."""
         if self.summary is not None:
-            return self.summary.moments(name) is not None
+            return self.summary.mean(name) is not None
         return getattr(self.outcomes, name) is not None
 
     @cached_property

@@ -41,14 +41,14 @@ class Filling:
 
     def add(self, rows: Predictions | Outcomes) -> None:
         """Count these rows."""
-        if rows.weights is not None:
-            raise InputError("a tally counts every row alike; weighted rows must be evaluated in memory")
+        if rows.cluster is not None:
+            raise InputError("a tally counts rows as independent, and these are in clusters; audit them in one file")
         t = Tables(rows)
         o = t.outcomes
         classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
         rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels)
         self._rest = rest if self._rest is None else self._rest + rest
-        self._count(o.confidence, o.correct, o.is_probability)
+        self._count(o.confidence, o.correct, o.is_probability, o.weights)
         if t.n_classes == 2:
             self._positive = self._positive or Filling(on_grid=self._on_grid)
             self._positive.add(replace(t.positive.outcomes, group=None))
@@ -86,12 +86,14 @@ class Filling:
         groups = {name: filling.tally() for name, filling in self._groups.items()}
         return replace(self._rest, cells=cells, of_positive=positive, groups=groups)
 
-    def _count(self, confidence: Floats, correct: Mask, is_probability: bool) -> None:
+    def _count(self, confidence: Floats, correct: Mask, is_probability: bool, weights: Floats | None = None) -> None:
         self._on_grid = self._on_grid or self._cells.level > 0 or _many(confidence)
         if not (self._on_grid and is_probability):
-            self._cells = (self._cells + Cells.of_scores(confidence, correct)).fitting(is_probability)
-            return
-        loops.add_to_cells(confidence, correct, self._room_for(len(confidence)))
+            self._cells = (self._cells + Cells.of_scores(confidence, correct, weights)).fitting(is_probability)
+        elif weights is None:
+            loops.add_to_cells(confidence, correct, self._room_for(len(confidence)))
+        else:
+            self._cells = (self._cells + Cells.of_weighted(confidence, correct, weights)).fitting(True)
 
     def _room_for(self, rows: int) -> Array:
         """The grid, if it has room for so many rows, or else a new one."""
@@ -112,16 +114,26 @@ def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:
 
 
 def sums_of(o: Outcomes) -> Floats:
-    """Of NLL, Brier and entropy: sums over right answers and over errors, and of the squares."""
-    if o.nll is None and o.brier is None and o.entropy is None:
+    """The `sums` of a tally."""
+    columns = (o.nll, o.brier, o.entropy)
+    if o.weights is not None:
+        return np.array([_weighted_moments(column, o.correct, o.weights) for column in columns])
+    if all(column is None for column in columns):
         return UNKNOWN
-    return np.array([_moments(column, o.correct) for column in (o.nll, o.brier, o.entropy)])
+    return np.array([_moments(column, o.correct) for column in columns])
 
 
 def _moments(column: Floats | None, correct: Mask) -> Floats:
     if column is None:
         return np.full((2, 2), np.nan)
     return np.array([[part.sum(), np.einsum("i,i", part, part)] for part in (column[correct], column[~correct])])
+
+
+def _weighted_moments(column: Floats | None, correct: Mask, weights: Floats) -> Floats:
+    if column is None:
+        return np.full((2, 3), np.nan)
+    terms = np.stack([weights * column, weights**2 * column, (weights * column) ** 2])
+    return np.array([terms[:, rows].sum(1) for rows in (correct, ~correct)])
 
 
 def _many(confidence: Floats) -> bool:

@@ -34,6 +34,8 @@ class Joint:
         """Of the same rows in the same order."""
         if len(first) != len(second):
             raise InputError(f"not the same samples: {len(first)} rows against {len(second)}")
+        if first.weights is not None or second.weights is not None:
+            raise InputError("sums over pairs count every row alike; compare weighted rows in memory")
         a, b = first.outcomes(), second.outcomes()
         counts = np.bincount(2 * a.correct + b.correct, minlength=4).reshape(2, 2).astype(np.float64)
         return Joint(counts, np.array([_moments(getattr(a, name), getattr(b, name)) for name in MEANS]))

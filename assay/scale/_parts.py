@@ -12,7 +12,8 @@ from pathlib import Path
 from assay._core.arrays import InputError
 from assay.files import Columns, Needed, file_system, holds_predictions, needed_of, open_parquet
 
-ROWS = 2**22  # of two numbers each in a part, unless one row group has more
+ROWS = 2**22  # of two numbers each in a part, unless one row group has more; of large files four times as many
+PARTS = 8  # of a large file: enough for as many threads, and fewer cost less
 ADDRESS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])|^(file):/{1,3}(?=[^/])")
 
 
@@ -110,7 +111,8 @@ def _grouped(file: Path | str, sizes: list[int], used: Needed) -> list[Part]:
     parts: list[Part] = []
     groups: list[int] = []
     start = rows = 0
-    most = ROWS // max(used.width // 2, 1)
+    wide = max(used.width // 2, 1)
+    most = min(max(sum(sizes) * wide // PARTS, ROWS), 4 * ROWS) // wide
     for i, size in enumerate(sizes):
         groups, rows = [*groups, i], rows + size
         if rows >= most or i == len(sizes) - 1:

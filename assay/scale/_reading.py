@@ -20,7 +20,6 @@ from assay.scale._tally import Tally
 
 Count = Callable[[int], None]
 ROWS = 2**20  # of two numbers each, read at once
-PAIRS = 2**18  # of them: fewer cost more calls, and more do not stay in the cache
 
 
 @dataclass
@@ -89,7 +88,7 @@ def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count)
 def _of_pairs(part: Part, used: Needed, on_grid: bool, count: Count) -> Tally:
     """The tally of plain confidences and booleans, without looking at each row twice."""
     filling = Filling(on_grid=on_grid)
-    for confidence, correct, first in read_pairs(part.file, used, PAIRS, part.groups):
+    for confidence, correct, first in read_pairs(part.file, used, ROWS, part.groups):
         filling.add_pairs(confidence, correct, first)
     found = filling.tally()
     count(len(found))

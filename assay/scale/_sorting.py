@@ -11,7 +11,7 @@ import numpy as np
 
 from assay._core.arrays import Floats, Labels
 from assay._core.plain import Areas, areas_of, from_zero
-from assay.metrics import Order, Ranking, tie_excess
+from assay.metrics import ROUNDING, Order, Ranking, tie_excess
 from assay.predictions import Outcomes, Predictions
 from assay.scale._bounds import SHARES
 from assay.scale._cells import Cells
@@ -23,30 +23,32 @@ def sorted_order(cells: Cells, chunks: Iterable[Predictions | Outcomes]) -> Orde
     """What the metrics of the ranking are on the rows themselves, which `cells` have counted.
 
     Rows of a cell that is a tie need not be looked at again. The others are written to a temporary folder, eight bytes
-    each, one file for a run of cells, and sorted file by file.
+    each and eight for a weight, one file for a run of cells, and sorted file by file.
     """
     bucket = _buckets(cells)
     with TemporaryDirectory(prefix="assay_") as folder:
         _spill(chunks, cells, bucket, Path(folder))
-        return _order(cells, _blocks(cells, bucket, Path(folder)))
+        return _order(cells.in_units, _blocks(cells.in_units, bucket, Path(folder)))
 
 
 def _buckets(cells: Cells) -> Labels:
     """The file of each cell: cells side by side until their rows are enough."""
-    size = np.where(cells.mixed, cells.table[:, 0], 0)
+    size = np.where(cells.mixed, cells.in_units.table[:, 0], 0)
     return np.asarray(np.cumsum(size) // ROWS, dtype=np.int64)
 
 
 def _spill(chunks: Iterable[Predictions | Outcomes], cells: Cells, bucket: Labels, folder: Path) -> None:
-    """Confidences, those of errors negated, one file a bucket."""
+    """Confidences, those of errors negated, and weights in units of their mean, one file a bucket."""
+    unit = cells.weight / cells.n
     for chunk in chunks:
         o = chunk.outcomes()
         cell = cells.rows_of(o.confidence)
-        signed = np.copysign(o.confidence, np.where(o.correct, 1.0, -1.0))[cells.mixed[cell]]
-        place = bucket[cell[cells.mixed[cell]]]
+        signed = np.copysign(o.confidence, np.where(o.correct, 1.0, -1.0))
+        columns = [signed] if o.weights is None else [signed, o.weights / unit]
+        spilled, place = np.stack(columns, 1)[cells.mixed[cell]], bucket[cell[cells.mixed[cell]]]
         order = np.argsort(place, kind="stable")
         which, start = np.unique(place[order], return_index=True)
-        for i, rows in zip(which.tolist(), np.split(signed[order], start[1:]), strict=True):
+        for i, rows in zip(which.tolist(), np.split(spilled[order], start[1:]), strict=True):
             with (folder / str(i)).open("ab") as stream:
                 rows.tofile(stream)
 
@@ -56,18 +58,19 @@ def _blocks(cells: Cells, bucket: Labels, folder: Path) -> Iterator[Floats]:
     for i in range(int(bucket[-1]), -1, -1):
         ties = cells.table[(bucket == i) & ~cells.mixed]
         file = folder / str(i)
-        signed = np.fromfile(file) if file.exists() else np.empty(0)
+        spilled = np.fromfile(file) if file.exists() else np.empty(0)
+        signed, own = (spilled, np.ones(len(spilled))) if cells.rows is None else spilled.reshape(-1, 2).T
         score = np.concatenate([ties[:, 2], np.abs(signed)])
-        size = np.concatenate([ties[:, 0], np.ones(len(signed))])
-        misses = np.concatenate([ties[:, 1], np.signbit(signed)])
+        size = np.concatenate([ties[:, 0], own])
+        misses = np.concatenate([ties[:, 1], own * np.signbit(signed)])
         distinct, place = np.unique(-score, return_inverse=True)
         if len(distinct):
             yield np.stack([-distinct, np.bincount(place, size), np.bincount(place, misses)])
 
 
 def _order(cells: Cells, blocks: Iterable[Floats]) -> Order:
-    n, n_wrong = cells.n, cells.n_wrong
-    needed = -(-19 * (n - n_wrong) // 20)
+    n, n_wrong = cells.n, float(cells.table[:, 1].sum())
+    needed = 19 * (n - n_wrong) / 20 - ROUNDING
     ks = [ceil(share / 100 * n - 1e-9) for share in SHARES]
     sums, excess, at_95, wrong_at = np.zeros(8), 0.0, 0.0, {}
     kept_before = wrong_before = 0.0

@@ -8,14 +8,14 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from assay._core.arrays import InputError
+from assay._core.arrays import InputError, Labels
 from assay._core.plain import Grid
 from assay.metrics import ClassBins
 from assay.scale._cells import Cells
 from assay.scale._tally import Tally
 
-VERSION = 3
-_CELL_COLUMNS = ("counts", "steps", "values", "mixed")
+VERSION = 4
+_CELL_COLUMNS = ("counts", "steps", "values", "mixed")  # of weighted rows the values are all columns of the table
 _CLASS_COLUMNS = ("count", "confidence", "correct", "rest_confidence", "rest_correct")
 
 
@@ -44,7 +44,7 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
     cells, bins = tally.cells, tally.class_bins
     found = _packed(cells) | {"flags": np.array([cells.level, tally.is_probability]), "sums": tally.sums}
     if bins is not None:
-        found["classes"] = np.array([bins.threshold, bins.n])
+        found["classes"] = np.array([bins.threshold, bins.n, bins.unit])
         found |= {f"classes_{name}": getattr(bins, name) for name in _CLASS_COLUMNS}
     if tally.of_positive is not None:
         found |= _arrays(tally.of_positive, "positive_")
@@ -61,26 +61,30 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     level, is_probability = stored[f"{prefix}flags"].tolist()
     bins = None
     if f"{prefix}classes" in stored:
-        threshold, n = stored[f"{prefix}classes"].tolist()
-        bins = ClassBins(threshold, int(n), *(stored[f"{prefix}classes_{name}"] for name in _CLASS_COLUMNS))
+        threshold, n, unit = stored[f"{prefix}classes"].tolist()
+        columns = {name: stored[f"{prefix}classes_{name}"] for name in _CLASS_COLUMNS}
+        bins = ClassBins(threshold, int(n), unit=unit, **columns)
     positive = _tally(stored, f"{prefix}positive_") if f"{prefix}positive_counts" in stored else None
     sums = stored[f"{prefix}sums"]
-    if sums.shape != (3, 2, 2):
+    if sums.shape not in ((3, 2, 2), (3, 2, 3)):
         raise ValueError(f"sums of shape {list(sums.shape)}")
     names = stored[f"{prefix}groups"].tolist() if f"{prefix}groups" in stored else []
     groups = {name: _tally(stored, f"{prefix}group_{i}_") for i, name in enumerate(names)}
     pairs = [stored[f"{prefix}{name}"].tolist() for name in ("labels", "label_groups")] if groups else [[], []]
     labels = frozenset(zip(*pairs, strict=True))
-    cells = _unpacked(level, *(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS))
+    unpacked = _unpacked if sums.shape[2] == 2 else _unpacked_weighted
+    cells = unpacked(level, *(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS))
     return Tally(cells, sums, bins, positive, bool(is_probability), groups, labels)
 
 
 def _packed(cells: Cells) -> dict[str, Any]:
     """The table in few bytes: counts and steps in small types, and of the values first all first bytes, and so on."""
-    counts = cells.table[:, :2].T.astype(np.uint64)
-    steps = np.diff(cells.place, prepend=0)
-    values = np.ascontiguousarray(cells.table[:, 2]).view(np.uint8).reshape(-1, 8).T
-    columns = (_small(counts), _small(steps), values, np.packbits(cells.mixed))
+    if cells.rows is None:
+        counts, values = _small(cells.table[:, :2].T.astype(np.uint64)), cells.table[:, 2:]
+    else:
+        counts, values = np.array(cells.rows), cells.table
+    planes = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1).T
+    columns = (counts, _small(np.diff(cells.place, prepend=0)), planes, np.packbits(cells.mixed))
     return dict(zip(_CELL_COLUMNS, columns, strict=True))
 
 
@@ -90,9 +94,24 @@ def _small(x: Any) -> Any:
 
 def _unpacked(level: int, counts: Any, steps: Any, values: Any, mixed: Any) -> Cells:
     n = values.shape[1]
-    place = np.cumsum(steps, dtype=np.int64)
-    if counts.shape != (2, n) or len(place) != (n if level else 0) or (place >= Grid.CELLS).any():
+    if counts.shape != (2, n):
         raise ValueError(f"cells of shape {list(counts.shape)}")
-    value = np.ascontiguousarray(values.T).view(np.float64)
-    table = np.concatenate([counts.T.astype(np.float64), value], 1)
-    return Cells(table, np.unpackbits(mixed, count=n).astype(bool), level, place)
+    table = np.concatenate([counts.T.astype(np.float64), np.ascontiguousarray(values.T).view(np.float64)], 1)
+    return Cells(table, np.unpackbits(mixed, count=n).astype(bool), level, _places(level, steps, n))
+
+
+def _unpacked_weighted(level: int, rows: Any, steps: Any, values: Any, mixed: Any) -> Cells:
+    n = values.shape[1]
+    if values.shape[0] != 40:
+        raise ValueError(f"values of shape {list(values.shape)}")
+    counted, wrong = map(int, rows)
+    table = np.ascontiguousarray(values.T).view(np.float64)
+    flags = np.unpackbits(mixed, count=n).astype(bool)
+    return Cells(table, flags, level, _places(level, steps, n), (counted, wrong))
+
+
+def _places(level: int, steps: Any, n: int) -> Labels:
+    place = np.cumsum(steps, dtype=np.int64)
+    if len(place) != (n if level else 0) or (place >= Grid.CELLS).any():
+        raise ValueError(f"{len(place)} places of {n} cells")
+    return np.asarray(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from importlib import import_module
-from math import isfinite, nan
+from math import isfinite, isnan, nan, sqrt
 from operator import add
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 from assay._core.arrays import Floats, InputError
 from assay._core.plain import from_zero
 from assay._core.writing import replacing
-from assay.metrics import METRICS, Bins, ClassBins, Moments, Order, Ranking, equal_width
+from assay.metrics import METRICS, Bins, ClassBins, Moments, Order, Ranking, equal_width, weighted_ranking
 from assay.predictions import Outcomes, Predictions
 from assay.scale._bounds import bounds, expected_order
 from assay.scale._cells import Cells
@@ -33,6 +33,8 @@ class Tally:
     exact, `bounds` says how far the metrics of the ranking can be from their values on the rows. Any split of the rows,
     in any order, adds up to the same tally.
 
+    Weighted rows give a weighted tally: metrics, intervals and noise floors are those of the weighted rows.
+
     >>> from assay import Outcomes, evaluate
     >>> a = Tally.of(Outcomes.from_scores([0.9, 0.8], [True, True]))
     >>> b = Tally.of(Outcomes.from_scores([0.7, 0.6], [False, True]))
@@ -41,7 +43,8 @@ class Tally:
     """
 
     cells: Cells
-    sums: Floats  # [3, 2, 2] of NLL, Brier and entropy, of right answers and errors, and of squares; nan where unknown
+    sums: Floats  # [3, 2, 2] of NLL, Brier and entropy, of right answers and errors, and of squares; nan where unknown;
+    # of weighted rows [3, 2, 3]: times the weight, times its square, and squares times that
     class_bins: ClassBins | None = None
     of_positive: Tally | None = None  # of two classes, the tally of the probability of class 1
     is_probability: bool = True
@@ -60,6 +63,8 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         if self.is_probability != other.is_probability:
             raise InputError("a probability and a score that is none do not add up to one tally")
+        if self.weighted != other.weighted:
+            raise InputError("rows with weights and rows without do not add up to one tally; give weights to all")
         classes = None
         if self.class_bins is not None and other.class_bins is not None:
             classes = self.class_bins + other.class_bins
@@ -78,7 +83,12 @@ class Tally:
         return self.cells.n
 
     def __repr__(self) -> str:
-        return f"Tally(n={len(self)}, errors={self.cells.n_wrong}, {'grid' if self.cells.level else 'exact'})"
+        kind = f"{'grid' if self.cells.level else 'exact'}{', weighted' if self.weighted else ''}"
+        return f"Tally(n={len(self)}, errors={self.cells.n_wrong}, {kind})"
+
+    @property
+    def weighted(self) -> bool:
+        return bool(self.sums.shape[2] == 3)
 
     @property
     def by_label(self) -> bool:
@@ -96,10 +106,11 @@ class Tally:
     @cached_property
     def ranking(self) -> Ranking:
         """The ranking by confidence; a cell ranks as one score, the mean of its confidences."""
-        blocks = self._blocks(self.cells.claims / self.cells.table[:, 0])
+        cells = self.cells.in_units
+        blocks = self._blocks(cells.claims / cells.table[:, 0])
         if not self.cells.mixed.any():
             return blocks
-        return replace(blocks, order=self.order or expected_order(self.cells, blocks))
+        return replace(blocks, order=self.order or expected_order(cells, blocks))
 
     @cached_property
     def thresholds(self) -> Ranking:
@@ -107,26 +118,41 @@ class Tally:
         return self._blocks(self.cells.lowest) if self.cells.level else self.ranking
 
     def _blocks(self, score: Floats) -> Ranking:
-        size, misses, value = self.cells.table[::-1].T
-        return Ranking(np.where(self.cells.mixed[::-1], score[::-1], value), from_zero(size), from_zero(misses))
+        cells, n = self.cells.in_units, len(self)
+        kept, wrong = (from_zero(column[::-1]) for column in cells.table.T[:2])
+        score = np.where(cells.mixed, score, cells.table[:, 2])[::-1]
+        if not self.weighted:
+            return Ranking(score, kept, wrong)
+        squares = (from_zero(column[::-1]) for column in cells.squares)
+        return weighted_ranking(score, [kept, wrong, *squares], self.cells.weight / n, n, cells.n_wrong)
 
     @cached_property
     def width(self) -> Bins:
         """Bins of equal width."""
-        return self.cells.width if self.cells.level else equal_width(self.ranking)
+        return self.cells.in_units.width if self.cells.level else equal_width(self.ranking)
 
-    def moments(self, name: str) -> tuple[Moments, Moments] | None:
-        """Of NLL, Brier or entropy, the mean and variance for right answers and for errors; None if unknown."""
-        sums, n_wrong = self.sums[MEANS.index(name)], self.cells.n_wrong
-        if np.isnan(sums).any():
+    def mean(self, name: str) -> tuple[float, float] | None:
+        """Of NLL, Brier or entropy, the mean and its standard error; None if unknown."""
+        total, first, second = self.sums[MEANS.index(name)].sum(0)[[0, -2, -1]].tolist()
+        if isnan(total):
             return None
+        cells, n = self.cells, len(self)
+        mean = total / cells.weight
+        if not isfinite(total):
+            return mean, nan
+        spread = max(second - 2 * mean * first + mean**2 * float(cells.squares[0].sum()), 0.0)
+        return mean, sqrt(spread * n / max(n - 1, 1)) / cells.weight
+
+    def moments(self, name: str) -> tuple[Moments, Moments]:
+        """Of NLL, Brier or entropy, those of right answers and of errors, of rows that count alike."""
+        sums, n_wrong = self.sums[MEANS.index(name)], self.cells.n_wrong
         return _moments(len(self) - n_wrong, *sums[0].tolist()), _moments(n_wrong, *sums[1].tolist())
 
     def bounds(self) -> dict[str, float]:
         """By metric, how far it can be from its value on the rows; of absent metrics no bound is known."""
         found = dict.fromkeys(METRICS, 0.0)
         if self.cells.mixed.any():
-            found = bounds(self.cells) | (dict.fromkeys(ORDERED, 0.0) if self.order else {})
+            found = bounds(self.cells.in_units) | (dict.fromkeys(ORDERED, 0.0) if self.order else {})
         of_class_1 = {} if self.of_positive is None else self.of_positive.bounds()
         same = {"roc_auc": "auroc", "average_precision": "aupr_success"}
         return found | {key: of_class_1[other] for key, other in same.items() if other in of_class_1}

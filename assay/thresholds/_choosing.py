@@ -81,7 +81,7 @@ def choose_threshold(
     if not isinstance(held_out, Predictions | Outcomes | Tables | Ranking):
         if by is not None:
             raise InputError("a summary has no groups; give predictions or outcomes")
-        return _at_a_cell(_chosen(Counts(held_out.thresholds), goal, confidence), held_out.thresholds)
+        return _at_a_cell(_chosen(_counts(held_out.thresholds), goal, confidence), held_out.thresholds)
     if by is not None:
         return _for_each(_grouped(held_out, by), goal, confidence)
     if isinstance(held_out, Ranking):
@@ -107,7 +107,7 @@ def evidence_of(rows: Predictions | Outcomes | Tables) -> Evidence:
     0.6316
     """
     t = _tables(rows)
-    return Counts(t.ranking) if t.summary is not None else evidence(t.outcomes, t.ranking)
+    return _counts(t.ranking) if t.summary is not None else evidence(t.outcomes, t.ranking)
 
 
 def _tables(rows: Predictions | Outcomes | Tables) -> Tables:
@@ -116,7 +116,7 @@ def _tables(rows: Predictions | Outcomes | Tables) -> Tables:
 
 def _counts(r: Ranking) -> Counts:
     if r.weighing is not None:
-        raise InputError("a ranking of weighted rows is not enough for a promise; give the rows")
+        raise InputError("a ranking of weighted rows is not enough for a promise; give the rows, in one file")
     return Counts(r)
 
 

@@ -26,7 +26,7 @@ from assay.metrics.inference._paired import (
     holm,
 )
 from assay.metrics.inference._ranked import fpr95_interval, risk_interval, share_interval
-from assay.metrics.inference._rules import Change, Withheld, change, floors, too_few, too_few_in
+from assay.metrics.inference._rules import Change, Withheld, change, fewest_in, floors, too_few, too_few_in
 
 __all__ = [
     "AccuracyChange",
@@ -56,6 +56,7 @@ __all__ = [
     "ece_interval",
     "ece_l2_interval",
     "estimate",
+    "fewest_in",
     "fisher",
     "floors",
     "fpr95_interval",

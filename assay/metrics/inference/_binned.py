@@ -14,6 +14,7 @@ import numpy as np
 from assay._core.arrays import Floats, Mask
 from assay.metrics._bins import Bins
 from assay.metrics._calibration import ece
+from assay.metrics._ranking import ROUNDING
 from assay.metrics.inference._estimate import Estimate
 from assay.metrics.inference._intervals import Interval, Z, proportion_interval
 from assay.metrics.inference._noise import NoiseFloor
@@ -108,7 +109,7 @@ def bin_noise(bins: Bins) -> Floats:
 
 def _alike(bins: Bins) -> Mask:
     """Bins whose answers are all right or all wrong."""
-    return np.asarray((bins.correct == 0) | (bins.correct == bins.count))
+    return np.asarray((bins.correct <= ROUNDING) | (bins.count - bins.correct <= ROUNDING))
 
 
 def _folded_mean(x: float) -> float:

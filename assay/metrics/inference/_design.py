@@ -7,10 +7,12 @@ A metric's variance is that of the sums of its influences over clusters.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from assay._core.arrays import Floats, Labels, Mask
+from assay.metrics._ranking import Ranking
 from assay.metrics._tables import Tables
 from assay.metrics.inference._estimate import Estimate, mean_estimate
 from assay.predictions import Outcomes
@@ -18,35 +20,59 @@ from assay.predictions import Outcomes
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Weights with a mean of 1, and the cluster of each sample; without clusters each sample is its own."""
+    """How much each row counts, and which rows depend on each other.
 
-    weight: Floats  # [n]
-    cluster: Labels  # [n]
-    n_clusters: int
+    A row is a sample; of a summary, several of the same confidence that are all right or all wrong.
+    """
+
+    n: int  # samples
+    rows: Outcomes  # [m]
+    weight: Floats  # [m] in units of the mean weight, so that all together count n
+    squares: Floats  # [m] of the weights of its samples
+    cluster: Labels | None = None  # [m] without it all samples are independent
+    n_clusters: int = 0
+
+    @property
+    def units(self) -> int:
+        """Independent samples or clusters."""
+        return self.n if self.cluster is None else self.n_clusters
+
+    @property
+    def degrees(self) -> int:
+        """Of Student's law of a studentized mean."""
+        return max(self.units - 1, 1)
 
     def variance(self, influence: Floats) -> float:
         """Variance of the weighted mean of a column whose mean is 0."""
-        totals = np.bincount(self.cluster, self.weight * influence, self.n_clusters)
-        return float(totals @ totals) / len(influence) ** 2 * self.n_clusters / max(self.n_clusters - 1, 1)
+        if self.cluster is None:
+            total = float(self.squares @ influence**2)
+        else:
+            totals = np.bincount(self.cluster, self.weight * influence, self.n_clusters)
+            total = float(totals @ totals)
+        return total / self.n**2 * self.units / self.degrees
 
     def mean(self, column: Floats) -> Estimate:
-        value = float(self.weight @ column) / len(column)
-        return Estimate(value, float(np.sqrt(self.variance(column - value))), max(self.n_clusters - 1, 1))
+        value = float(self.weight @ column) / self.n
+        return Estimate(value, float(np.sqrt(self.variance(column - value))), self.degrees)
 
     def effect(self, column: Floats) -> float:
         """How many times the variance of independent samples of the same weights this design has; at least 1."""
-        about = column - float(self.weight @ column) / len(column)
-        alone = float((self.weight**2).sum()) / len(column) ** 2 * float(self.weight @ about**2) / len(column)
+        about = column - float(self.weight @ column) / self.n
+        alone = float(self.squares.sum()) / self.n**2 * float(self.weight @ about**2) / self.n
         return max(self.variance(about) / alone, 1.0) if alone > 0 else 1.0
 
     def number(self, mask: Mask) -> int:
-        """Clusters that have any of these samples."""
+        """Clusters that have any of these rows."""
+        assert self.cluster is not None, "independent samples are counted by their ranking"
         return len(np.unique(self.cluster[mask]))
 
-    def samples(self, mask: Mask) -> float:
+    @cached_property
+    def samples(self) -> float:
         """As many independent samples of equal weight as these tell, at least (Kish): clusters count once."""
-        totals = np.bincount(self.cluster[mask], self.weight[mask], self.n_clusters)
-        return float(totals.sum() ** 2 / (totals @ totals)) if totals.any() else 0.0
+        if self.cluster is None:
+            return self.n**2 / float(self.squares.sum())
+        totals = np.bincount(self.cluster, self.weight, self.n_clusters)
+        return float(totals.sum() ** 2 / (totals @ totals))
 
 
 def design_of(outcomes: Outcomes) -> Design | None:
@@ -56,9 +82,9 @@ def design_of(outcomes: Outcomes) -> Design | None:
     n = len(outcomes)
     weight = np.ones(n) if outcomes.weights is None else outcomes.weights / outcomes.weights.mean()
     if outcomes.cluster is None:
-        return Design(weight, np.arange(n), n)
+        return Design(n, outcomes, weight, weight**2)
     names, cluster = np.unique(outcomes.cluster, return_inverse=True)
-    return Design(weight, cluster, len(names))
+    return Design(n, outcomes, weight, weight**2, cluster, len(names))
 
 
 def design(t: Tables) -> Design | None:
@@ -67,7 +93,17 @@ def design(t: Tables) -> Design | None:
 
 
 def _design(t: Tables) -> Design | None:
-    return None if t.summary is not None else design_of(t.outcomes)
+    return design_of(t.outcomes) if t.summary is None else _of_ranking(t.ranking)
+
+
+def _of_ranking(r: Ranking) -> Design | None:
+    """The design of weighted samples from their ranking: right answers and errors of each score."""
+    if r.weighing is None:
+        return None
+    of_errors = np.diff(r.weighing.wrong_squares)
+    of_hits = np.maximum(np.diff(r.weighing.squares) - of_errors, 0)  # sums round
+    rows = Outcomes(np.tile(r.score, 2), np.repeat([True, False], len(r.score)))
+    return Design(r.n, rows, np.concatenate([r.hits, r.misses]), np.concatenate([of_hits, of_errors]))
 
 
 def estimate(column: Floats, of: Design | None) -> Estimate:

@@ -15,7 +15,6 @@ from assay._core.arrays import Floats
 from assay.metrics._bins import edges, mass_bin, tally
 from assay.metrics._ranking import Ranking
 from assay.metrics.inference._design import Design
-from assay.predictions import Outcomes
 
 FINE = 512  # runs of neighboring confidences that are drawn together; up to as many samples nothing is approximated
 
@@ -72,26 +71,22 @@ def noise_floors(r: Ranking, *, n_bins: int = 15, draws: int = 1000, seed: int =
     )
 
 
-def design_floors(
-    outcomes: Outcomes, r: Ranking, design: Design, *, n_bins: int = 15, draws: int = 1000, seed: int = 0
-) -> NoiseFloors:
+def design_floors(r: Ranking, design: Design, *, n_bins: int = 15, draws: int = 1000, seed: int = 0) -> NoiseFloors:
     """The same of weighted or clustered samples: normal draws with the covariance that clusters give the bins.
 
     What is drawn are the sums of each cluster with random signs and sizes, so whatever dependence they have stays; no
     bin has less noise than its stated chances give.
     """
-    rng, n = np.random.default_rng(seed), len(outcomes)
-    scale = np.sqrt(design.n_clusters / rng.chisquare(max(design.n_clusters - 1, 1), (draws, 1)))  # of Student's law
-    place = np.searchsorted(-r.score, -outcomes.confidence)
-    c, excess = outcomes.confidence, outcomes.confidence - outcomes.correct
+    rng, n = np.random.default_rng(seed), design.n
+    scale = np.sqrt(design.units / rng.chisquare(design.degrees, (draws, 1)))  # of Student's law
+    c, excess = design.rows.confidence, design.rows.confidence - design.rows.correct
+    place = np.searchsorted(-r.score, -c)
 
     def drawn(index: NDArray[np.int64]) -> tuple[Floats, Floats]:
         count = tally(index, design.weight, n_bins)
         gap = tally(index, design.weight * excess, n_bins) / np.where(count > 0, count, 1)
-        residual = design.weight * (excess - gap[index])
-        sums = tally(design.cluster * n_bins + index, residual, design.n_clusters * n_bins).reshape(-1, n_bins)
-        covariance = sums.T @ sums
-        least = tally(index, design.weight**2 * c * (1 - c), n_bins)
+        covariance = _covariance(design, index, excess - gap[index], n_bins)
+        least = tally(index, design.squares * c * (1 - c), n_bins)
         covariance[np.diag_indices(n_bins)] = np.maximum(np.diag(covariance), least)
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0))
@@ -105,6 +100,15 @@ def design_floors(
         ada_ece=_floor(np.abs(by_mass).sum(1) / n),
         ece_l2_mass=_floor(np.sqrt(squares / n)),
     )
+
+
+def _covariance(design: Design, index: NDArray[np.int64], residual: Floats, n_bins: int) -> Floats:
+    """Of the weighted sums of a residual in each bin, [b, b]."""
+    if design.cluster is None:
+        return np.diag(tally(index, design.squares * residual**2, n_bins))
+    place = design.cluster * n_bins + index
+    sums = tally(place, design.weight * residual, design.n_clusters * n_bins).reshape(-1, n_bins)
+    return np.asarray(sums.T @ sums)
 
 
 def _floor(draws: Floats) -> NoiseFloor:

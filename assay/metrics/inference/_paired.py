@@ -102,14 +102,14 @@ def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
     quadratic = max(2 * trace / variance, 1e-3) if variance > 0 else 1.0
     degrees = (b / 2 if len(parts) == 1 else 2 * b) / quadratic**2
     if parts[0][0].design is not None:
-        degrees = min(degrees, max(parts[0][0].design.n_clusters - 1, 1))
+        degrees = min(degrees, parts[0][0].design.degrees)
     return Estimate(float(form @ gap**2 - np.trace(qs)), sqrt(variance), degrees)
 
 
 def _products(a: CalibrationPart, b: CalibrationPart) -> Floats:
     """Sum of the products of both noises over the samples in each pair of bins, [b, b]."""
     bins = len(a.gap)
-    if a.design is not None:
+    if a.design is not None and a.design.cluster is not None:
         return by_cluster(a, a.design).T @ by_cluster(b, a.design)
     return tally(a.bin * bins + b.bin, a.noise * b.noise, bins * bins).reshape(bins, bins)
 
@@ -117,6 +117,7 @@ def _products(a: CalibrationPart, b: CalibrationPart) -> Floats:
 def by_cluster(part: CalibrationPart, design: Design) -> Floats:
     """Sums of the noise over the samples of each cluster in each bin, [g, b]."""
     bins = len(part.gap)
+    assert design.cluster is not None, "independent samples have no clusters"
     return tally(design.cluster * bins + part.bin, part.noise, design.n_clusters * bins).reshape(-1, bins)
 
 

@@ -68,21 +68,21 @@ def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> st
 def too_few_in(t: Tables, wrong: str = "error", right: str = "right answer") -> str:
     """The same of tables; of dependent samples the clusters that have any are counted."""
     d = design(t)
-    if d is None:
+    if d is None or d.cluster is None:
         return too_few(t.ranking, wrong, right)
-    for what, rows in ((wrong, ~t.outcomes.correct), (right, t.outcomes.correct)):
+    for what, rows in ((wrong, ~d.rows.correct), (right, d.rows.correct)):
         count = d.number(rows)
         if count < MIN_ERRORS:
             return f"only {_count(count, 'cluster')} with any {what}, at least {MIN_ERRORS} are needed"
     return ""
 
 
-def _fewest(t: Tables) -> int:
+def fewest_in(t: Tables) -> int:
     """Independent samples of the rarer kind, right or wrong."""
     d = design(t)
-    if d is None:
+    if d is None or d.cluster is None:
         return min(t.ranking.n_wrong, t.ranking.n - t.ranking.n_wrong)
-    return min(d.number(t.outcomes.correct), d.number(~t.outcomes.correct))
+    return min(d.number(d.rows.correct), d.number(~d.rows.correct))
 
 
 def _count(n: int, what: str) -> str:
@@ -108,8 +108,7 @@ def accuracy_rule(t: Tables) -> Interval:
     d, r = design(t), t.ranking
     if d is None:
         return proportion_interval(r.n - r.n_wrong, r.n)
-    share = d.mean(t.outcomes.correct.astype(np.float64))
-    n = d.samples(np.ones(r.n, dtype=bool))
+    share, n = d.mean(d.rows.correct.astype(np.float64)), d.samples
     if share.error > 0:
         n = min(share.value * (1 - share.value) / share.error**2, r.n)
     n *= (student(r.n - 1) / student(share.degrees)) ** 2
@@ -149,15 +148,15 @@ def brier_rule(t: Tables) -> Interval | Withheld:
 
 def _losses(t: Tables, name: str) -> tuple[Moments, Moments]:
     """The losses of right answers and of errors, in short."""
-    known = None if t.summary is None else t.summary.moments(name)
-    if known is not None:
-        return known
+    if t.summary is not None:
+        return t.summary.moments(name)
     column, correct = getattr(t.outcomes, name), t.outcomes.correct
     return moments_of(column[correct]), moments_of(column[~correct])
 
 
 def _mean(t: Tables, name: str, d: Design, most: float) -> Interval:
-    found = d.mean(getattr(t.outcomes, name)).interval()
+    known = None if t.summary is None else t.summary.mean(name)
+    found = (d.mean(getattr(t.outcomes, name)) if known is None else Estimate(*known, d.degrees)).interval()
     return Interval(max(found.low, 0.0), min(found.high, most))
 
 
@@ -196,8 +195,8 @@ def by_influence(
         if d is None:
             found = share_interval(t.once(metric), moved)
         else:
-            effect = d.variance(moved.of(t.outcomes)) / max(moved.variance(), 1e-300)
-            found = share_interval(t.once(metric), moved, effect=effect, fewest=_fewest(t))
+            effect = d.variance(moved.of(d.rows)) / max(moved.variance(), 1e-300)
+            found = share_interval(t.once(metric), moved, effect=effect, fewest=fewest_in(t))
         return found or Withheld("a perfect ranking: no interval")
 
     return rule
@@ -217,7 +216,7 @@ def paired_by_influence(
             return Withheld(doubt)
         moved = influence(b.ranking).of(b.outcomes) - influence(a.ranking).of(a.outcomes)
         error = estimate(moved, design(a)).error
-        return change(Estimate(b.once(metric) - a.once(metric), error, min(_fewest(a), _fewest(b)) - 1))
+        return change(Estimate(b.once(metric) - a.once(metric), error, min(fewest_in(a), fewest_in(b)) - 1))
 
     return rule
 
@@ -232,10 +231,9 @@ def risk_rule(coverage: float) -> IntervalRule:
         d = design(t)
         if d is None:
             return risk_interval(t.ranking, coverage)
-        wrong = (~t.outcomes.correct).astype(np.float64)
-        everybody = np.ones(len(wrong), dtype=bool)
-        effect = d.effect(wrong) * len(wrong) / float(len(wrong) ** 2 / (d.weight @ d.weight))
-        return risk_interval(t.ranking, coverage, effect if wrong.any() else len(wrong) / d.samples(everybody))
+        wrong = (~d.rows.correct).astype(np.float64)
+        effect = d.effect(wrong) * float(d.squares.sum()) / d.n
+        return risk_interval(t.ranking, coverage, effect if t.ranking.n_wrong else d.n / d.samples)
 
     return rule
 
@@ -251,7 +249,7 @@ def floors(t: Tables) -> NoiseFloors:
 def _floors(t: Tables) -> NoiseFloors:
     d = design(t)
     if d is not None:
-        return design_floors(t.outcomes, t.ranking, d, draws=t.draws, seed=t.seed)
+        return design_floors(t.ranking, d, draws=t.draws, seed=t.seed)
     return noise_floors(t.ranking, draws=t.draws, seed=t.seed)
 
 
@@ -280,7 +278,7 @@ def _effective(t: Tables, bins: Bins) -> Bins:
     d = design(t)
     if d is None:
         return bins
-    return replace(bins, effective=bins.samples / d.effect(t.outcomes.confidence - t.outcomes.correct))
+    return replace(bins, effective=bins.samples / d.effect(d.rows.confidence - d.rows.correct))
 
 
 def l2_rule(t: Tables) -> Interval | Withheld:
