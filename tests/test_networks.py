@@ -12,6 +12,7 @@ from torch import nn
 
 from assay._core.arrays import InputError
 from assay.nn.networks import NETWORKS, Network, build, network
+from assay.nn.networks._text_cnn import MaxOfConvolution
 
 WEIGHTS = {  # for 10 and 100 classes, from the layer lists of the papers' code
     "resnet20": (269_722, 275_572),
@@ -229,11 +230,26 @@ def test_a_network_on_words_says_that_images_have_none():
         build(network("gp_cnn"), 10, torch.zeros(2, 3, 8, 8))
 
 
+def test_the_highest_windows_alone_give_the_maximum_of_a_convolution_and_its_gradients():
+    torch.manual_seed(0)
+    convolution = nn.Conv2d(6, 4, (1, 5))
+    x = torch.randn(3, 6, 1, 40, requires_grad=True)
+
+    def found(layer) -> list[torch.Tensor]:
+        out = layer(x)
+        return [out.detach(), *torch.autograd.grad((out**2).sum(), [x, *convolution.parameters()])]
+
+    highest = MaxOfConvolution(convolution)
+    torch.testing.assert_close(found(highest), found(lambda x: convolution(x).amax((2, 3))))
+    with torch.no_grad():
+        torch.testing.assert_close(highest(x), convolution(x).amax((2, 3)))
+
+
 def test_texts_without_most_of_their_padding_give_the_same_logits_and_gradients():
     torch.manual_seed(0)
     made = NETWORKS["gp_cnn"](4, vectors=torch.cat([torch.zeros(1, 6), torch.randn(30, 6)])).eval()
-    for layer in made.body[0].body:  # without biases, windows of padding alone would give 0, which is never the maximum
-        if isinstance(layer, nn.Conv1d):
+    for layer in made.modules():  # without biases, windows of padding alone would give 0, which is never the maximum
+        if isinstance(layer, nn.Conv2d):
             nn.init.normal_(layer.bias)
     x = torch.randint(1, 31, (40, 60))
     ends = torch.tensor([*range(36), 0, 59, 60, 60])  # an empty text, and texts that fill their places

@@ -74,12 +74,16 @@ def crop_and_flip(images: Tensor, generator: Generator, pad: int = 4) -> Tensor:
     height, width = h + 2 * pad, w + 2 * pad
     down, right = torch.randint(2 * pad + 1, (2, n, 1, 1), generator=generator).to(images.device)
     mirrored = torch.randint(2, (n, 1, 1), generator=generator).to(images.device)
-    padded = F.pad(images, (pad, pad, pad, pad))
-    pixels = torch.cat([padded, padded.flip(3)]).flatten()
+    right = torch.where(mirrored == 1, 2 * pad - right, right)  # the place before it is mirrored
     image, channel, row = (torch.arange(size, device=images.device) for size in (n, c, h))
     # The start of each row of each crop among all pixels: copying rows is faster than gathering pixels.
-    place = ((mirrored * n + image[:, None, None]) * c + channel[:, None]) * height + down + row  # [n, c, h]
-    return pixels.unfold(0, w, 1).index_select(0, (place * width + right).flatten()).view(n, c, h, w)
+    place = ((image[:, None, None] * c + channel[:, None]) * height + down + row) * width + right  # [n, c, h]
+    pixels = F.pad(images, (pad, pad, pad, pad)).flatten()
+    cropped = pixels.unfold(0, w, 1).index_select(0, place.flatten()).view(n, c, h, w)
+    chosen = mirrored.flatten().nonzero().flatten()
+    both = torch.cat([cropped, cropped.index_select(0, chosen).flip(3)])
+    # Selecting among both is faster than writing the mirrored images back.
+    return both.index_select(0, image.index_copy(0, chosen, torch.arange(n, len(both), device=images.device)))
 
 
 def flip(images: Tensor, generator: Generator) -> Tensor:
