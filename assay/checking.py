@@ -15,7 +15,7 @@ from assay.auditing import audit
 from assay.comparing import compare
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import PositiveThreshold, Threshold, evidence_of, promised_rows
+from assay.thresholds import PositiveThreshold, Threshold, evidence_of, promised_rows, refuse_other_rows
 
 REQUIREMENT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -96,8 +96,7 @@ def check_promise(
     The bounds are those of `choose_threshold`, at the threshold's own confidence. The risk of a precision or a recall
     that was promised of class 1 is what is missing to 1.
     """
-    if threshold.map_digest not in (None, rows.map_digest):
-        raise InputError("the threshold was chosen under another map than these predictions have; apply its map first")
+    refuse_other_rows(rows, threshold)
     accepted = promised_rows(rows, threshold)
     name = f"risk <= {threshold.guaranteed_risk:g} above {threshold.value:.4g}"
     if isinstance(threshold, PositiveThreshold):

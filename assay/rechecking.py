@@ -13,7 +13,7 @@ from assay.calibrators import cross_applied, cross_validated, platt, temperature
 from assay.comparing import Difference, compare
 from assay.metrics.inference import fisher
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import PositiveThreshold, Threshold, decided_by, promised_rows, risk_bound
+from assay.thresholds import PositiveThreshold, Threshold, decided_by, promised_rows, refuse_other_rows, risk_bound
 
 LEVEL = 0.05  # chance of a false alarm, of each question
 LEAST = 1e-5  # the smallest risk for which every number of rows is tried
@@ -109,6 +109,7 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshol
 
     if new.weights is not None or new.cluster is not None:
         raise InputError("the exact test of a promise knows no weights or clusters; leave these columns out")
+    refuse_other_rows(new, threshold)
     rows, decided = promised_rows(new, threshold), decided_by(new, threshold)
     drift = confidence_drift(decided.confidence, threshold, is_probability=decided.is_probability)
     judged, wrong, risk = len(rows), int((~rows.correct).sum()), threshold.guaranteed_risk

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import logit
 
 from assay import Outcomes, Predictions, compare, evaluate, examples, files, maps, metrics
+from assay._core import loops
 from assay._core.arrays import Floats, InputError, softmax
 from assay.calibrators import (
     CALIBRATORS,
@@ -730,6 +731,15 @@ def test_structured_scaling_of_the_example_is_that_of_probmetrics():
     fit_on, test = examples.load(split="held_out"), examples.load()
     found = [maps.apply(f(fit_on), test).outcomes().nll.mean() for f in (structured_vector, structured_matrix)]
     assert found == pytest.approx([0.71341, 0.70531], abs=2e-4)
+
+
+def test_auto_is_the_same_on_any_number_of_threads(predictions, monkeypatch):
+    monkeypatch.setattr(loops, "PART", 2**10)  # so that these few rows are cut into parts
+    found = []
+    for n in (1, 3):
+        with loops.threads(n):
+            found.append(maps.to_json(auto(predictions)))
+    assert found[0] == found[1]
 
 
 def test_auto_says_why_and_what_it_left_out():

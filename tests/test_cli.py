@@ -455,6 +455,25 @@ def test_export_puts_a_map_into_an_onnx_model(run, split, tmp_path):
     assert "is no ONNX model" in err
 
 
+def test_export_puts_a_map_behind_probabilities_only_when_told(run, split, tmp_path):
+    """A temperature that divides the probabilities themselves would flatten them all."""
+    import onnx
+    from onnxruntime import InferenceSession
+
+    value = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 10]) for name in ("x", "p")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Softmax", ["x"], ["p"])], "g", value[:1], value[1:])
+    opset = [onnx.helper.make_opsetid("", 18)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "p.onnx")
+    mapping, out, test = tmp_path / "map.json", tmp_path / "out.onnx", files.read(split[1])
+    run("calibrate", split[0], "--method", "temperature", "--save", mapping)
+    code, _, err = run("export", tmp_path / "p.onnx", "--map", mapping, "--out", out)
+    assert code == 2
+    assert "gives probabilities, not logits" in err
+    assert run("export", tmp_path / "p.onnx", "--map", mapping, "--out", out, "--gives", "probabilities")[0] == 0
+    [found] = InferenceSession(str(out)).run(["confidence"], {"x": test.logits})
+    assert found == pytest.approx(maps.apply(maps.load(mapping), test).outcomes().confidence, abs=1e-5)
+
+
 def test_export_takes_the_network_of_a_run(run, tmp_path):
     words = ["--data", "digits", "--network", "mlp", "--recipe", "cross_entropy", "--epochs", "1", "--n-train", "64"]
     run("train", *words, "--out", tmp_path / "run")
@@ -502,6 +521,8 @@ def two(tmp_path):
         ("calibrate", "{a}", "--apply", "{b}", "--out", "{b}"),
         ("threshold", "{a}", "--json", "{a}"),
         ("export", "{a}", "--map", "{b}", "--out", "{a}"),
+        ("export", "{new}", "--map", "{new}", "--threshold", "{a}", "--out", "{a}"),
+        ("export", "{new}", "--map", "{new}", "--example", "{b}", "--out", "{b}"),
     ],
 )
 def test_nothing_is_written_over_what_is_read(run, two, tmp_path, words):

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from conftest import gaussian_predictions
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import assay
@@ -15,7 +17,7 @@ from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS, cross_validated, fixed_temperature, histogram, temperature
 from assay.maps import digest
 from assay.metrics import Tables, ranking
-from assay.nn.deploy import calibrated
+from assay.nn.deploy import calibrated, export_onnx
 from assay.report.jsons import write_json
 from assay.selective import SelectiveClassifier
 from assay.thresholds import Threshold, choose_threshold, load_threshold, threshold_under
@@ -34,6 +36,15 @@ def test_a_threshold_is_refused_under_another_map(use):
     for mapping, threshold in ((None, after), (COOLER, after), (COOLED, before)):
         with pytest.raises(InputError, match="its promise does not hold"):
             use(mapping, threshold)
+
+
+def test_a_threshold_of_another_map_is_not_exported(tmp_path):
+    after = choose_threshold(maps.apply(COOLED, HELD_OUT), risk=0.1)
+    fitted = LogisticRegression().fit(HELD_OUT.logits, HELD_OUT.labels)
+    for model, example in ((nn.Identity(), torch.tensor(TEST.logits)), (fitted, TEST.logits)):
+        with pytest.raises(InputError, match="its promise does not hold"):
+            export_onnx(model, COOLER, tmp_path / "m.onnx", example=example, threshold=after)
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_calibrator_stamps_what_it_mapped():

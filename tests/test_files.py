@@ -51,6 +51,13 @@ def test_written_and_read_back_equal(tmp_path, kind, ending):
     assert getattr(back, "is_probability", None) == getattr(given, "is_probability", None)
 
 
+def test_an_npz_has_the_columns_of_its_predictions_and_no_other_array(tmp_path):
+    """numpy 1.26 takes options of np.savez that it does not know for arrays."""
+    files.write(Predictions.from_logits([[2.0, 0.0]], [0], ids=["a"]), tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz") as archive:
+        assert sorted(archive.files) == ["ids", "labels", "logits"]
+
+
 def test_parquet_stores_vectors_of_fixed_size(tmp_path):
     files.write(tables()["logits"], tmp_path / "x.parquet")
     schema = pq.read_schema(tmp_path / "x.parquet")

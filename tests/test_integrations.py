@@ -122,9 +122,12 @@ class OfTensorBoard(Logger):
 def test_lightning_logs_figures_at_chosen_epochs(tmp_path):
     logger, callback = OfTensorBoard(), TrustCallback("ece", out=tmp_path, figures=(0, 2))
     settings = QUIET | {"logger": logger}
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "epoch_2.png").symlink_to(tmp_path / "mine")
     Trainer(max_epochs=3, accelerator="cpu", callbacks=[callback], **settings).fit(Module(), loader(3), loader(3))
     assert logger.figures == [("val/audit", 0), ("val/audit", 2)]
     assert (tmp_path / "epoch_2.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 @pytest.mark.long

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import lowest
 import pytest
 
 from assay import calibrators, examples, files, maps
@@ -39,6 +41,21 @@ def assay(folder: Path, *words: str) -> str:
     done = subprocess.run([sys.executable, "-c", RUN, *words], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_the_lowest_versions_are_those_that_are_tested(monkeypatch):
+    monkeypatch.setattr(lowest, "available", lambda package: ["2.1.0", "1.26.4", "1.26.0", "1.25.2"])
+    assert lowest.lowest("numpy>=1.26") == "numpy==1.26.0"
+    assert lowest.lowest("numpy>=1.26.1") == "numpy==1.26.4"
+
+
+def test_every_extra_with_torch_has_the_exporter_that_is_used():
+    """torch.onnx.export(dynamo=True) takes the shapes of `*inputs` and returns a program from 2.7 on."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    asked = [each for extra in extras for each in extra if each.startswith("torch>=")]
+    assert len(asked) >= 2
+    assert all(lowest.parsed(each.removeprefix("torch>=")) >= (2, 7) for each in asked)
 
 
 def test_audit(folder):

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import SWALR
@@ -459,3 +460,17 @@ def test_weights_of_a_wrapped_model_are_averaged():
     average.copy_to(model)
     average.copy_to(torch.compile(nn.DataParallel(model), backend="eager"))
     assert set(average.weights) == {name for name, _ in model.named_parameters()}
+
+
+def test_weights_of_a_model_in_several_processes_are_averaged():
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        model, other = network(), network(1)
+        average = swa()
+        average.update(DistributedDataParallel(model))
+        average.update(torch.compile(DistributedDataParallel(other), backend="eager"))
+        expected = (weights(model) + weights(other)) / 2
+        average.copy_to(DistributedDataParallel(model))
+    finally:
+        torch.distributed.destroy_process_group()
+    assert torch.allclose(weights(model), expected, atol=1e-6)

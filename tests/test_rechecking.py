@@ -170,6 +170,15 @@ def test_a_threshold_chosen_under_another_map_is_refused(shipped, capsys):
     assert "its promise does not hold" in capsys.readouterr().err
 
 
+def test_rows_under_another_map_than_the_threshold_are_refused(predictions):
+    mapped = maps.apply(temperature(predictions), predictions)
+    for chosen_on, new in ((mapped, predictions), (predictions, mapped)):
+        chosen = choose_threshold(chosen_on, risk=0.1)
+        assert recheck(chosen_on, chosen).promise != "broken"
+        with pytest.raises(InputError, match="chosen under another map than these predictions have"):
+            recheck(new, chosen)
+
+
 @pytest.fixture
 def shipped(tmp_path, predictions):
     """The words of a recheck with a map and a threshold, the new rows, and the folder."""

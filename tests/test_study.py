@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import json
 import os
@@ -209,9 +210,10 @@ def test_runs_of_other_data_are_not_taken_for_these(tmp_path, monkeypatch):
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "b"))
     with pytest.raises(InputError, match="was trained on other samples than parquet has now"):
         check(study, root=tmp_path / "runs")
-    (tmp_path / "runs" / expand(study)[0].folder / "run.json").write_text("{")
-    with pytest.raises(InputError, match=r"run\.json: cannot be read"):
-        check(study, root=tmp_path / "runs")
+    for damaged in ("{", "[" * 100_000, "[]"):
+        (tmp_path / "runs" / expand(study)[0].folder / "run.json").write_text(damaged)
+        with pytest.raises(InputError, match=r"run\.json: cannot be read"):
+            check(study, root=tmp_path / "runs")
 
 
 def test_a_failure_of_one_study_is_none_of_another(finished, tmp_path, capsys):
@@ -263,6 +265,17 @@ def test_a_study_extends_another(tmp_path):
     assert (study.name, study.epochs, study.recipes) == ("b", 5, ["cross_entropy", "sam"])
 
 
+def test_what_two_studies_assume_is_put_together(tmp_path):
+    content = {**SMALL, "assumed": "one thing"}
+    (tmp_path / "a.toml").write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in content.items()))
+    (tmp_path / "b.toml").write_text('extends = "a.toml"\nassumed = ["another", "one thing"]')
+    assert read_study(tmp_path / "b.toml").assumed == ["one thing", "another"]
+    for odd in ("3", "[{ x = 1 }]"):
+        (tmp_path / "b.toml").write_text(f'extends = "a.toml"\nassumed = {odd}')
+        with pytest.raises(InputError, match=r"b\.toml: assumed: .*string"):
+            read_study(tmp_path / "b.toml")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
@@ -311,6 +324,26 @@ def test_recipe_set_up_and_each_value_are_columns(finished, tmp_path):
 def toml(value: object) -> str:
     """JSON is TOML but for its tables."""
     return re.sub(r'"(\w+)": ', r"\1 = ", json.dumps(value))
+
+
+def test_rows_are_written_with_checksums(finished, tmp_path):
+    file, study = tmp_path / "rows.parquet", tmp_path / "s.toml"
+    study.write_text("\n".join(f"{key} = {toml(value)}" for key, value in SMALL.items()))
+    rows_command(study, to=file, out=finished)
+    page, content = pq.read_metadata(file).row_group(0).column(0), bytearray(file.read_bytes())
+    content[(page.dictionary_page_offset or page.data_page_offset) + page.total_compressed_size - 1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(OSError, match="CRC"):
+        pq.read_table(file, page_checksum_verification=True)
+
+
+def test_rows_in_csv_are_no_formulas(tmp_path, monkeypatch):
+    (tmp_path / "s.toml").write_text("\n".join(f"{key} = {toml(value)}" for key, value in SMALL.items()))
+    odd = row_table([{"data": "=1+1", "method": "-x", "value": -1.0, "=value": "@y"}])
+    monkeypatch.setattr("assay.cli.report._rows", lambda *_: odd)
+    rows_command(tmp_path / "s.toml", to=tmp_path / "rows.csv", out=tmp_path)
+    [row] = csv.DictReader((tmp_path / "rows.csv").read_text().splitlines())
+    assert [row[name] for name in ("data", "method", "value", "'=value")] == ["'=1+1", "'-x", "-1", "'@y"]
 
 
 def test_a_value_that_is_text_in_one_run_is_text_in_all():

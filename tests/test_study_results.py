@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from io import StringIO
 from itertools import product
 from math import nan
@@ -138,6 +139,21 @@ def test_tables_are_written_in_three_forms(tmp_path):
     assert "| smooth_one | none | **2.00±1.00** ▲ | 71.00±1.00 ▼ |" in markdown(table)
     assert r"smooth\_one & none & \textbf{2.00$\pm$1.00} $\blacktriangle$" in latex(table)
     assert "d,n,test,smooth_one,none,ece,0.02,0.01" in as_csv([table]).replace("0.019999999999999997", "0.02")
+
+
+def test_names_in_tables_are_neither_commands_nor_formulas():
+    """A study file may hold any text as a value."""
+    name = "x\n\\input{/etc/passwd}"
+    named = EXAMPLE.set_column(EXAMPLE.column_names.index("data"), "data", pa.array([name] * len(EXAMPLE)))
+    methods = [f"=1+1,{name}" if method == "smooth_one" else method for method in EXAMPLE["method"].to_pylist()]
+    named = named.set_column(named.column_names.index("method"), "method", pa.array(methods))
+    [table] = tabulate(named, baseline="base", metrics=["ece", "auroc"])
+    lines = latex(table).splitlines()
+    assert not any(r"\input{" in line for line in lines if not line.startswith("%"))
+    assert all(line.startswith(("%", "\\", "method", "base", "=1+1")) for line in lines)
+    cells = [cell for line in csv.reader(StringIO(as_csv([table]))) for cell in line]
+    assert f"'=1+1,{name}" in cells
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
 
 
 def test_a_table_is_a_data_frame_and_shows_itself_in_a_notebook():

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -663,6 +664,55 @@ def test_a_broken_checkpoint_is_an_error_that_names_it(digits: Splits, tmp_path:
         train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
     with pytest.raises(InputError, match="no such file"):
         load_weights(dropping(), tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("state", [{}, [1.0], {"configuration": {}, "network": {}}])
+def test_a_checkpoint_that_lacks_something_is_named(digits: Splits, tmp_path: Path, state: object):
+    torch.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(InputError, match=r"checkpoint\.pt: is no checkpoint of assay"):
+        train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+
+
+def test_a_flipped_bit_in_a_finished_checkpoint_is_noticed(digits: Splits, tmp_path: Path):
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    file, predictions = tmp_path / "checkpoint.pt", (tmp_path / "test.npz").read_bytes()
+    content = file.read_bytes()
+    for bit in np.random.default_rng(0).integers(0, 8 * len(content), 48).tolist():
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        file.write_bytes(flipped)
+        with pytest.raises(InputError, match="has changed since it was written"):
+            load_weights(dropping(), tmp_path)
+    with pytest.raises(InputError, match="has changed since it was written"):
+        train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    assert (tmp_path / "test.npz").read_bytes() == predictions
+
+
+def test_a_flipped_bit_in_a_checkpoint_under_way_is_an_error_or_changes_nothing(digits: Splits, tmp_path: Path):
+    """It changes with every epoch, and has no digest but the checksums of its archive."""
+    train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    file = tmp_path / "checkpoint.pt"
+    (tmp_path / "manifest.json").write_text('{"files": {"checkpoint.pt": null}}')
+    trained = dropping()
+    load_weights(trained, tmp_path)
+    content = file.read_bytes()
+    for bit in np.random.default_rng(0).integers(0, 8 * len(content), 48).tolist():
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        file.write_bytes(flipped)
+        again = dropping()
+        with suppress(InputError):
+            load_weights(again, tmp_path)
+            assert torch.equal(weights(again), weights(trained)), bit
+
+
+def test_other_files_are_not_taken_for_a_run(digits: Splits, tmp_path: Path):
+    mine = {"test.npz": b"mine", ".mine.tmp": b"mine too"}
+    for name, content in mine.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match="is not the folder of a run"):
+        train(dropping(), digits, PLAIN, out=tmp_path, record=NOTHING)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == mine
 
 
 def test_run_json_says_all_that_the_run_depends_on(digits: Splits, tmp_path: Path):

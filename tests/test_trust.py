@@ -6,16 +6,18 @@ import gzip
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import make_dataclass
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
+from select import select
 from typing import TypeVar
-from zipfile import ZIP_BZIP2, ZIP_LZMA, ZIP_STORED, ZipFile
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +34,13 @@ from assay._core.arrays import InputError
 from assay._core.own_code import located
 from assay._core.text import csv_cell, file_name, from_csv_cell, latex, printable
 from assay.cli import main
+from assay.cli.consent import agreed
+from assay.cli.output import warn_in_a_line
+from assay.files import _formats
 from assay.nn.data import load
 from assay.nn.networks import network
 from assay.nn.training import load_run
-from assay.study import Cluster, execute, expand, read_study, run_local, run_ray
+from assay.study import Cluster, Study, execute, expand, has_rows, read_study, row_table, rows_file, run_local, run_ray
 from assay.thresholds import load_threshold
 
 OWN = """
@@ -86,9 +91,23 @@ def test_a_command_that_does_not_train_imports_nothing_that_a_study_names(foreig
     assert not (foreign / "imported").exists()
 
 
-def test_a_report_imports_nothing_that_a_study_names(foreign, capsys):
-    assert exit_code("study", "report", "study.toml") == 2
+@pytest.mark.parametrize("command", [["report"], ["rows", "--to", "rows.csv"]])
+def test_a_report_imports_nothing_that_a_study_names(foreign, capsys, command):
+    verb, *more = command
+    assert exit_code("study", verb, "study.toml", *more) == 2
     assert "no run of foreign" in capsys.readouterr().err
+    assert not (foreign / "imported").exists()
+
+
+@pytest.mark.parametrize("key", ["metric", "calibrator", "against_calibrator", "score"])
+def test_claims_name_no_code(foreign, capsys, key):
+    claim = {"id": "x", "says": "x", "regime": ["study"], "method": "cross_entropy", "against": "*", "margin": 0.1}
+    named = claim | {"metric": "ece", "expects": "lower"} | {key: "own_trust:loader"}
+    (foreign / "claims.toml").write_text("[[claim]]\n" + "\n".join(f"{k} = {json.dumps(v)}" for k, v in named.items()))
+    keep = ["study", "keep", "study.toml", "--claims", "claims.toml", "--to", "kept"]
+    for words in (keep, ["claims", "claims.toml", "--kept", "kept"]):
+        assert exit_code(*words) == 2
+        assert f"{key}: Value error, 'own_trust:loader' names code" in capsys.readouterr().err
     assert not (foreign / "imported").exists()
 
 
@@ -135,6 +154,32 @@ def asked(answer: str) -> int:
         except OSError:  # the other side has closed it
             pass
         return process.wait()
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_consent_is_asked_once_for_exactly_that_code(foreign, monkeypatch):
+    study = read_study("study.toml")
+
+    def said_on(answer: str) -> str:
+        """What is asked; the study may run, or an error is raised."""
+        monkeypatch.setattr(sys, "stdin", Terminal(answer))
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        assert agreed(study, Path("study.toml"), allow_code=False)
+        return sys.stderr.getvalue()
+
+    with pytest.raises(InputError, match="not agreed to"):
+        said_on("n\n")
+    asked = said_on("y\n")
+    assert all(word in asked for word in ("own_trust:loader", "own_trust.py", located("own_trust:loader").digest[:16]))
+    assert said_on("") == ""
+    (foreign / "own_trust.py").write_text(OWN + "# changed\n")
+    with pytest.raises(InputError, match="not agreed to"):
+        said_on("\n")
+    assert not (foreign / "imported").exists()
 
 
 @pytest.mark.long
@@ -303,6 +348,22 @@ def test_a_link_out_of_the_folder_of_runs_is_not_followed(tmp_path, monkeypatch,
     assert not list(victim.iterdir())
 
 
+def test_a_link_in_place_of_a_log_is_not_followed(run_folder, tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    (run_folder / "log.txt").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match=r"log\.txt"):
+        manifest.opened(run_folder / "log.txt")
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_a_command_writes_its_results_to_no_pipe(tmp_path, capsys):
+    files.write(Outcomes.from_scores([0.5, 0.6], [0, 1]), tmp_path / "x.csv")
+    os.mkfifo(tmp_path / "pipe")
+    assert exit_code("audit", tmp_path / "x.csv", "--json", tmp_path / "pipe") == 2
+    assert capsys.readouterr().err.endswith("pipe: cannot be written: it exists and is not a regular file\n")
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_latex_is_text():
     assert latex(r"\input{/etc/passwd}$x^2~%") == (
         r"\textbackslash{}input\{/etc/passwd\}\$x\textasciicircum{}2\textasciitilde{}\%"
@@ -347,12 +408,19 @@ def test_a_failed_write_leaves_no_digest(run_folder):
 
 
 def test_a_process_waits_for_another_in_the_same_folder_and_not_for_itself(tmp_path):
-    code = f"from pathlib import Path; from assay._core import manifest; manifest.begin(Path({str(tmp_path)!r}))"
+    code = f"""
+from pathlib import Path
+from assay._core import manifest
+print("asking", flush=True)
+lock = manifest.begin(Path({str(tmp_path)!r}))
+print("begun")
+"""
     with manifest.alone_in(tmp_path), manifest.alone_in(tmp_path):
-        other = subprocess.Popen([sys.executable, "-c", code])
-        with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(timeout=1.5)
-    assert other.wait(timeout=10) == 0
+        other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"asking\n"
+        assert not select([other.stdout], [], [], 1.0)[0]
+    assert other.communicate()[0] == b"begun\n"
 
 
 def test_verify_finds_a_changed_file_in_a_whole_study(run_folder, capsys):
@@ -375,11 +443,16 @@ def written(file: Path) -> Predictions:
     return rows
 
 
+def flipped(content: bytes, bit: int) -> bytes:
+    """The content with one bit changed."""
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << (bit % 8)
+    return bytes(changed)
+
+
 def read_flipped(file: Path, content: bytes, bit: int) -> Predictions | None:
     """What is read if one bit of the content is another; None if it is refused."""
-    flipped = bytearray(content)
-    flipped[bit // 8] ^= 1 << (bit % 8)
-    file.write_bytes(flipped)
+    file.write_bytes(flipped(content, bit))
     try:
         found = files.read(file)
     except InputError:
@@ -401,6 +474,59 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(tmp_path, ending):
     assert_the_same_or_refused(tmp_path / f"x.{ending}", np.random.default_rng(0).integers(0, 10**6, 150).tolist())
 
 
+def test_a_flipped_bit_in_a_file_of_parts_is_an_error_or_changes_nothing(tmp_path):
+    """Written and read part by part, as folders of predictions are."""
+    file = tmp_path / "x.parquet"
+    rows = written(tmp_path / "whole.npz")
+    files.write_chunks([rows[:25], rows[25:]], file)
+    content = file.read_bytes()
+    kinds = [8 * (place + 1) for place in pages(file)]  # of what a page says that it is there is no checksum
+    for bit in [*kinds, *np.random.default_rng(0).integers(0, 8 * len(content), 150).tolist()]:
+        file.write_bytes(flipped(content, bit))
+        for read in (files.read_rows, lambda file: [files.read(file)]):
+            with suppress(InputError):
+                found = list(read(file))
+                np.testing.assert_array_equal(np.concatenate([part.values for part in found]), rows.values)
+                np.testing.assert_array_equal(np.concatenate([part.ids for part in found]), rows.ids)
+
+
+def pages(file: Path) -> list[int]:
+    """Where the columns of the row groups of a Parquet file begin."""
+    about = pq.read_metadata(file)
+    columns = [about.row_group(i).column(j) for i in range(about.num_row_groups) for j in range(about.num_columns)]
+    return [column.data_page_offset for column in columns]
+
+
+def write_rows_of(study: Study, folder: Path, table: pa.Table) -> Path:
+    """Write rows as a run has them, listed in its manifest."""
+    file = folder / rows_file(study)
+    with manifest.recording(folder, file.name), pa.ipc.new_file(str(file), table.schema) as stream:
+        stream.write_table(table)
+    return file
+
+
+def test_a_flipped_bit_in_rows_is_noticed(run_folder):
+    study = read_study("study.toml")
+    file = write_rows_of(study, run_folder, row_table([{"data": "digits", "metric": "accuracy", "value": 0.5}]))
+    assert has_rows(study, run_folder)
+    content = file.read_bytes()
+    for bit in np.random.default_rng(0).integers(0, 8 * len(content), 50).tolist():
+        file.write_bytes(flipped(content, bit))
+        assert not has_rows(study, run_folder)
+
+
+def test_rows_that_lead_out_of_their_buffers_are_not_read(run_folder):
+    """Also if the manifest, which a stranger may write too, says that they are intact."""
+    study = read_study("study.toml")
+    file = write_rows_of(study, run_folder, pa.table({"method": ["x" * 4321, "y" * 9]}))
+    assert has_rows(study, run_folder)
+    before, after = (np.array([4321, end], np.int32).tobytes() for end in (4330, 10**9))
+    assert file.read_bytes().count(before) == 1
+    with manifest.recording(run_folder, file.name):
+        file.write_bytes(file.read_bytes().replace(before, after))
+    assert not has_rows(study, run_folder)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("ending", ["parquet", "npz"])
 def test_every_flipped_bit_is_an_error_or_changes_nothing(tmp_path, ending):
@@ -413,10 +539,8 @@ def test_a_row_group_that_says_another_number_of_rows_is_refused(tmp_path):
     written(file)
     content, refused = file.read_bytes(), 0
     for bit in range(8 * content.rindex(b"parquet-cpp"), 0, -1):
-        flipped = bytearray(content)
-        flipped[bit // 8] ^= 1 << (bit % 8)
         with suppress(pa.ArrowException, OSError):
-            about = pq.read_metadata(BytesIO(flipped))
+            about = pq.read_metadata(BytesIO(flipped(content, bit)))
             if about.num_row_groups == 1 and about.row_group(0).num_rows < about.num_rows == 40:
                 refused += read_flipped(file, content, bit) is None
                 break
@@ -451,6 +575,12 @@ def test_control_signs_do_not_reach_the_terminal(capsys):
     assert capsys.readouterr().err == "assay: x\\x1bc\\u202e.npz: no such file\n"
 
 
+def test_control_signs_in_a_warning_do_not_reach_the_terminal():
+    assert warn_in_a_line("x\x1b[31m.csv: columns are\nseparated by ';'") == (
+        "assay: x\\x1b[31m.csv: columns are separated by ';'\n"
+    )
+
+
 def test_what_is_no_file_is_called_what_it_is(tmp_path):
     os.mkfifo(tmp_path / "pipe.npz")
     (tmp_path / "folder.npz").mkdir()
@@ -458,6 +588,23 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
     for name, what in (("pipe", "is a pipe or a device"), ("folder", "is a folder"), ("loop", "Too many levels")):
         with pytest.raises(InputError, match=what):
             files.read(tmp_path / f"{name}.npz")
+
+
+def test_a_file_in_a_folder_that_may_not_be_entered_is_one_line(tmp_path, monkeypatch, capsys):
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(InputError, match=r"x\.npz: cannot be read: Permission denied"):
+        files.read(tmp_path / "x.npz")
+    assert exit_code("audit", tmp_path / "x.npz") == 2
+    assert capsys.readouterr().err == f"assay: {tmp_path / 'x.npz'}: Permission denied\n"
+
+
+def test_a_file_below_a_file_is_none(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert exit_code("audit", tmp_path / "file" / "x.npz") == 2
+    assert capsys.readouterr().err == f"assay: {tmp_path / 'file' / 'x.npz'}: no such file\n"
 
 
 def test_an_output_that_cannot_be_is_noticed_before_the_work(tmp_path, capsys):
@@ -535,6 +682,24 @@ def test_an_array_made_to_break_its_reader_is_refused(tmp_path, shape, method):
         archive.writestr("logits.npy", content)
         archive.writestr("labels.npy", content)
     with pytest.raises(InputError, match=r"x\.npz"):
+        files.read(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_LZMA, ZIP_BZIP2])
+def test_an_array_that_cannot_be_unpacked_is_refused(tmp_path, method):
+    """Each kind of compression has errors of its own."""
+    logits, labels = BytesIO(), BytesIO()
+    np.save(logits, np.random.default_rng(0).normal(size=(50, 2)))
+    np.save(labels, np.zeros(50, dtype=np.int64))
+    with ZipFile(tmp_path / "x.npz", "w", method) as archive:
+        archive.writestr("logits.npy", logits.getvalue())
+        archive.writestr("labels.npy", labels.getvalue())
+        packed = archive.getinfo("logits.npy")
+    content = bytearray((tmp_path / "x.npz").read_bytes())
+    start = packed.header_offset + 30 + len(packed.filename)
+    content[start + 9 : start + packed.compress_size] = b"\xff" * (packed.compress_size - 9)
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.npz: cannot be read as npz"):
         files.read(tmp_path / "x.npz")
 
 
@@ -689,6 +854,49 @@ def test_a_folder_of_runs_that_cannot_be_made_is_noticed_before_the_work(tmp_pat
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_a_folder_of_runs_that_may_not_be_written_is_noticed_before_the_work(tmp_path, monkeypatch, capsys):
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path / "runs")
+    assert exit_code("study", "run", tmp_path / "study.toml", "--out", tmp_path / "runs") == 2
+    assert capsys.readouterr().err == f"assay: {tmp_path / 'runs'}: cannot be written: it is not writable\n"
+
+
+def test_ray_leaves_the_end_of_a_study_to_the_study(tmp_path, monkeypatch):
+    """Its own answer to SIGTERM would dump a stack; that of the study says how to go on and exits with 130."""
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    answers = []
+
+    class Ray:
+        init = staticmethod(lambda **_: signal.signal(signal.SIGTERM, lambda *_: None))
+        remote = staticmethod(lambda **_: lambda task: task)
+        shutdown = staticmethod(lambda: answers.append(signal.getsignal(signal.SIGTERM)))
+
+    monkeypatch.setattr("assay.study._ray.needs", lambda name: Ray)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        run_ray(read_study(tmp_path / "study.toml"), [], tmp_path, workers=1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert answers == [before]
+
+
+def test_ray_starts_a_cluster_of_its_own_whatever_runs_on_this_machine(tmp_path, monkeypatch):
+    """Without an address Ray would join a cluster that it finds, whose size it must not be told."""
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
+    asked = []
+
+    class Ray:
+        @staticmethod
+        def init(**size: object) -> None:
+            asked.append(size)
+            raise RuntimeError("no room")
+
+    monkeypatch.setattr("assay.study._ray.needs", lambda name: Ray)
+    with pytest.raises(InputError, match="no Ray cluster could be started: no room"):
+        run_ray(read_study(tmp_path / "study.toml"), [], tmp_path, workers=2, threads=3)
+    assert [(size["address"], size["num_cpus"]) for size in asked] == [("local", 6)]
+
+
 def test_a_cluster_that_nobody_answers_for_is_refused_at_once(tmp_path, capsys):
     (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
     study = read_study(tmp_path / "study.toml")
@@ -743,6 +951,26 @@ def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
             files.read(tmp_path / f"x.{ending}")
 
 
+def test_lists_that_unpack_to_far_more_are_refused(tmp_path, monkeypatch):
+    """A file of few rows: it is their length that fills memory."""
+    monkeypatch.setattr(reading, "LARGE", 10**6)
+    files.write(Predictions.from_logits(np.zeros((40, 20_000), dtype=np.float32), [0] * 40), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r"x.parquet: unpacks to .* refused"):
+        files.read(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("made", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_an_arrow_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch, made):
+    monkeypatch.setattr(reading, "LARGE", 10**6)
+    table = pa.table({"confidence": np.zeros(400_000), "correct": np.zeros(400_000, dtype=bool)})
+    with made(str(tmp_path / "x.arrow"), table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
+        file.write_table(table, max_chunksize=50_000)
+    with pytest.raises(InputError, match=r"x.arrow: unpacks to .* refused"):
+        files.read(tmp_path / "x.arrow")
+    monkeypatch.undo()
+    assert len(files.read(tmp_path / "x.arrow")) == 400_000
+
+
 def test_a_small_file_may_unpack_to_anything(tmp_path):
     zeros = Predictions.from_logits(np.zeros((400_000, 2), dtype=np.float32), np.zeros(400_000, dtype=np.int64))
     files.write(zeros, tmp_path / "x.npz")
@@ -782,6 +1010,42 @@ def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
             archive.writestr(f"samples/{i}.json", "[" + " " * 10**6 + "]")
     with pytest.raises(InputError, match=r"x.eval: unpacks to .* refused"):
         files.read(tmp_path / "x.eval")
+
+
+class Name(str):
+    """A name that counts how often it is compared."""
+
+    looks = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Name.looks += 1
+        return str.__eq__(self, other)
+
+
+def test_a_column_is_found_without_a_look_at_all_names():
+    names = [f"logits_{j}" for j in range(1000)]
+    table = _formats.LazyTable([Name(name) for name in names], lambda name: np.zeros(2))
+    assert all(Name(name) in table for name in names)
+    assert Name.looks < 5 * len(names)
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_each_of_many_columns_is_read_once(tmp_path, ending, monkeypatch):
+    rows = Predictions.from_logits(np.zeros((2, 300)), [0, 1])
+    table = {f"logits_{j}": rows.values[:, j] for j in range(300)} | {"labels": rows.labels}
+    if ending == "npz":
+        np.savez(tmp_path / "x.npz", **table)
+    else:
+        files.write(rows, tmp_path / "x.csv")
+    opened, read = [], []
+    load, convert, column = np.load, _formats._from_arrow_column, _formats._npz_column
+    monkeypatch.setattr(np, "load", lambda *a, **k: opened.append(a) or load(*a, **k))
+    monkeypatch.setattr(_formats, "_npz_column", lambda *a: read.append(a) or column(*a))
+    monkeypatch.setattr(_formats, "_from_arrow_column", lambda *a: read.append(a) or convert(*a))
+    assert files.read(tmp_path / f"x.{ending}").n_classes == 300
+    assert len(opened) <= 1
+    assert 301 <= len(read) < 2 * 301
 
 
 def test_side_columns_of_another_length_are_refused():

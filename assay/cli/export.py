@@ -48,7 +48,7 @@ def export_command(
     example
         A batch to check the file on, as .npz with an array for each input of the ONNX model; by default noise.
     """
-    not_over(out, reading=[model, mapping])
+    not_over(out, reading=[model, mapping, example, threshold if isinstance(threshold, Path) else None])
     loaded = maps.load(mapping)
     chosen = load_threshold(threshold) if isinstance(threshold, Path) else threshold
     if isinstance(chosen, float) and not 0 <= chosen <= 1:

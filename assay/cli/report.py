@@ -61,7 +61,7 @@ def rows_command(file: Path, *, to: Path, out: Path = RUNS) -> None:
     rows = _rows(study, expand(study), out)
     with replacing(to) as stream:
         if to.suffix == ".parquet":
-            pyarrow.parquet.write_table(rows, stream)
+            pyarrow.parquet.write_table(rows, stream, write_page_checksum=True)
         elif to.suffix == ".csv":
             pyarrow.csv.write_csv(_cells(rows), stream)
         else:

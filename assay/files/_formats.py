@@ -27,7 +27,7 @@ from assay._core.text import csv_cell, from_csv_cell
 
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 LAYOUT = b"assay_layout"  # key of a Parquet file's metadata
-PIECE, AT_ONCE = 2**20, 2**26  # bytes of a Parquet file that are read together, and of a row group that is read whole
+PIECE = 2**20  # bytes of a column of a Parquet file that are read together
 SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 MARK = b"assay "  # before the digest of the names at the end of an npz file
 
@@ -133,13 +133,21 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
 
     try:
         about = pq.read_metadata(path)
-        refuse_bomb(path, 8 * about.num_rows * about.num_columns)
+        refuse_bomb(path, 8 * _values(about))
         _check_layout(about)
         return from_arrow(pq.read_table(path, page_checksum_verification=True))
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
+
+
+def _values(about: Any) -> int:
+    """How many values a Parquet file says it has; of lists there are several a row."""
+    lists = [j for j in range(about.num_columns) if about.schema.column(j).max_repetition_level]
+    groups = [about.row_group(i) for i in range(about.num_row_groups)] if lists else []
+    inside = sum(group.column(j).num_values for group in groups for j in lists)
+    return int(about.num_rows * (about.num_columns - len(lists)) + inside)
 
 
 def parquet_batches(
@@ -152,13 +160,22 @@ def parquet_batches(
         with open_parquet(file) as opened:
             # One row group at a time: over several, lists take three times as long.
             for group in range(opened.num_row_groups) if groups is None else groups:
+                found = 0
                 for batch in opened.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
+                    found += batch.num_rows
                     if batch.num_rows:
                         yield pa.Table.from_batches([batch])
+                _refuse_lost(found, opened.metadata.row_group(group).num_rows)
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
             raise
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
+
+
+def _refuse_lost(found: int, said: int) -> None:
+    """Refuse a file of which fewer rows are read than it says: arrow skips pages of a kind that it does not know."""
+    if found != said:
+        raise InputError(f"is damaged: {said:,} rows were written, and {found:,} can be read")
 
 
 def bits_of(column: Any) -> tuple[Array, int]:
@@ -179,17 +196,12 @@ def numbers_of(values: Any) -> Array:
 def open_parquet(file: Path | str) -> Any:
     """A Parquet file on a disk, or by its address (s3://, gs://, file://) on whatever pyarrow reaches.
 
-    Large row groups are read piece by piece, so that they take little memory; small ones at once, which is faster.
+    Row groups are read piece by piece: these stay in the cache, and large ones take little memory.
     """
     import pyarrow.parquet as pq
 
     if isinstance(file, Path):
-        about = pq.read_metadata(file)
-        largest = max((about.row_group(i).total_byte_size for i in range(about.num_row_groups)), default=0)
-        piece = PIECE if largest > AT_ONCE else 0
-        found = pq.ParquetFile(
-            file, metadata=about, buffer_size=piece, pre_buffer=False, page_checksum_verification=True
-        )
+        found = pq.ParquetFile(file, buffer_size=PIECE, pre_buffer=False, page_checksum_verification=True)
     else:
         system, path = file_system(file)
         found = pq.ParquetFile(system.open_input_file(path), page_checksum_verification=True)
@@ -344,11 +356,20 @@ def _read_arrow(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
     import pyarrow as pa
     from pyarrow import ipc
 
-    refuse_bomb(path, 0)
     for opened in (ipc.open_file, ipc.open_stream):
         with suppress(pa.ArrowInvalid), pa.OSFile(str(path)) as file:
-            return from_arrow(opened(file).read_all())
+            reader = opened(file)
+            return from_arrow(pa.Table.from_batches(_unpacked_batches(path, reader), reader.schema))
     raise InputError("cannot be read as arrow: it is damaged, incomplete or of another kind")
+
+
+def _unpacked_batches(path: Path, reader: Any) -> Iterator[Any]:
+    """The parts of an Arrow file, which says nothing of their size, until they are far more than it has."""
+    size = 0
+    for batch in map(reader.get_batch, range(reader.num_record_batches)) if hasattr(reader, "get_batch") else reader:
+        size += batch.nbytes
+        refuse_bomb(path, size)
+        yield batch
 
 
 def _read_npy(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:

@@ -14,6 +14,7 @@ from torch import Tensor, distributed
 from assay import files, maps
 from assay._core.arrays import InputError
 from assay._core.outputs import logits_of
+from assay._core.writing import replacing
 from assay.auditing import audit
 from assay.calibrators import temperature
 from assay.integrations.trackers import log_figure
@@ -140,7 +141,8 @@ class TrustCallback(Callback):
             log_figure(logger, figure, f"{self.prefix}audit", epoch)
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
-            figure.savefig(self.out / f"epoch_{epoch}.png")
+            with replacing(self.out / f"epoch_{epoch}.png") as stream:
+                figure.savefig(stream, format="png")
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if self.out is None or self.predictions is None or not trainer.is_global_zero:

@@ -77,7 +77,7 @@ def _refuse_other_data(folders: list[Path], data: str, splits: Splits) -> None:
         try:
             found = json.loads((folder / "run.json").read_text())["data"]
             same = all(found[part] == described[part] for part in ("classes", "train", "held_out", "test"))
-        except (OSError, ValueError, KeyError, TypeError) as problem:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
             raise InputError(f"{folder / 'run.json'}: cannot be read: {problem}; delete that folder") from problem
         if not same:
             raise InputError(f"{folder} was trained on other samples than {data} has now; name another folder by --out")

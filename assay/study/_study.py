@@ -253,8 +253,13 @@ def _content(file: Path, extending: tuple[Path, ...] = ()) -> dict[str, Any]:
     if base is None:
         return own
     inherited = _content(file.parent / base, (*extending, file.resolve()))
-    assumed = dict.fromkeys([*inherited.get("assumed", []), *own.get("assumed", [])])
-    return inherited | own | {"assumed": list(assumed)}
+    assumed = [*_assumed(inherited), *_assumed(own)]
+    return inherited | own | {"assumed": [each for i, each in enumerate(assumed) if each not in assumed[:i]]}
+
+
+def _assumed(content: dict[str, Any]) -> list[Any]:
+    found = content.get("assumed", [])
+    return found if isinstance(found, list) else [found]
 
 
 def _refuse_twice(entries: list[Any]) -> None:

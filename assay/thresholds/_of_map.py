@@ -13,6 +13,7 @@ from assay._core.arrays import InputError
 from assay._core.reading import require_file
 from assay._core.records import record
 from assay.maps import Map
+from assay.predictions import Outcomes, Predictions
 from assay.thresholds._positive import PositiveThreshold
 from assay.thresholds._records import Threshold
 
@@ -33,6 +34,12 @@ def threshold_under(mapping: Map | None, threshold: Threshold | PositiveThreshol
         hint = "choose it on predictions under the map that it will be used with"
         raise InputError(f"the threshold was chosen {chosen} and is used {used}: its promise does not hold; {hint}")
     return threshold.value
+
+
+def refuse_other_rows(rows: Predictions | Outcomes, threshold: Threshold | PositiveThreshold) -> None:
+    """Raise if the threshold was chosen under another map than the one that these rows have."""
+    if threshold.map_digest not in (None, rows.map_digest):
+        raise InputError("the threshold was chosen under another map than these predictions have; apply its map first")
 
 
 def load_threshold(file: str | Path) -> Threshold | PositiveThreshold:
