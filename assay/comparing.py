@@ -13,7 +13,7 @@ import numpy as np
 from assay._core.arrays import InputError, Labels, Tags
 from assay._core.showing import Library, data_frame, html_table
 from assay.metrics import COMPARED, METRICS, Metric, Summary, Tables, is_summary
-from assay.metrics.inference import Change, Estimate, Interval, Withheld, change, holm, of_runs
+from assay.metrics.inference import Change, Estimate, Interval, Withheld, change, holm, mean_estimate, of_runs
 from assay.predictions import Outcomes, Predictions, unknown_source
 
 if TYPE_CHECKING:
@@ -247,17 +247,15 @@ def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
 
 
 def _difference(metric: Metric, tables: list[tuple[Tables, Tables]]) -> Difference:
-    a, b = (np.array([pair[side].once(metric.of) for pair in tables]) for side in (0, 1))
+    first, second = ([pair[side] for pair in tables] for side in (0, 1))
+    a, b = (np.array([t.once(metric.of) for t in runs]) for runs in (first, second))
     mean_a, mean_b = float(a.mean()), float(b.mean())
-    tests = [metric.paired(*pair) if metric.paired else Withheld("no paired test of known level") for pair in tables]
-    withheld = [test for test in tests if isinstance(test, Withheld)]
-    if withheld:
-        return Difference(mean_a, mean_b, note=withheld[0].reason)
-    changes = [test for test in tests if isinstance(test, Change)]
-    if len(changes) == 1:
-        return Difference(mean_a, mean_b, changes[0].interval, changes[0].p_value, estimate=changes[0].estimate)
-    estimate = of_runs(a, b, [change.estimate for change in changes])
-    return Difference(mean_a, mean_b, estimate.interval(), estimate.p_value(), estimate=estimate)
+    test = metric.paired(first, second) if metric.paired else Withheld("no paired test of known level")
+    if isinstance(test, Withheld):
+        return Difference(mean_a, mean_b, note=test.reason)
+    if len(tables) > 1:
+        test = change(of_runs(mean_b - mean_a, mean_estimate(a), mean_estimate(b), test.estimate))
+    return Difference(mean_a, mean_b, test.interval, test.p_value, estimate=test.estimate)
 
 
 def _verdicts(

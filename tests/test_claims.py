@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from assay import Outcomes, Predictions, evaluate
 from assay._core.arrays import InputError
@@ -27,9 +28,9 @@ from assay.claims import (
 )
 from assay.claims._evidence import corrected, pack, unpack
 from assay.claims._report import _severities
-from assay.claims._verdicts import _word
+from assay.claims._verdicts import LEVEL, _interval, _more, _training, _word
 from assay.cli import main
-from assay.metrics.inference import Interval
+from assay.metrics.inference import Estimate, Interval
 from assay.study import execute, expand, read_study
 
 ROOT = Path(__file__).parent.parent
@@ -133,6 +134,23 @@ def test_the_word_follows_from_interval_and_margin(expects, effect, low, high, w
     assert _word(claim(expects=expects), effect, Interval(low, high)) == word
 
 
+@pytest.mark.parametrize(
+    ("expects", "effect", "low", "high", "more"),
+    [
+        ("higher", 0.02, -0.02, 0.06, 4.0),
+        ("lower", -0.02, -0.03, 0.02, 4.0),  # whichever side is the wider one
+        ("not_lower", 0.0, -0.03, 0.03, 9.0),
+        ("higher", 0.005, 0.001, 0.009, np.inf),  # shown, and too small to count
+        ("higher", 0.0, -0.01, 0.01, np.inf),
+        ("higher", 0.05, 0.01, 0.09, np.nan),  # decided
+    ],
+)
+def test_how_much_more_would_decide(expects, effect, low, high, more):
+    interval, about = Interval(low, high), claim(expects=expects)
+    found = _more(about, effect, interval, _word(about, effect, interval))
+    assert found == pytest.approx(more, nan_ok=True)
+
+
 def test_a_better_judge_is_confirmed_and_its_opposite_contradicted():
     kept = {"here": evidence(np.random.default_rng(1), a=0.5, b=1.5)}
     words = [judge([claim(expects=expects)], kept)[0].word for expects in ("higher", "lower", "not_lower")]
@@ -155,6 +173,26 @@ def test_equal_methods_are_rarely_told_apart():
     assert wrong <= 7  # of 60 at 5 %: more has a chance of 1 %
 
 
+@pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("recipes", "spread", "of_samples"), [(7, 0.5, 0.0), (7, 1.0, 0.3), (14, 0.5, 0.6)])
+def test_methods_of_unlike_training_noise_are_rarely_told_apart(recipes, spread, of_samples, draws):
+    """Each against the first, together at 5 %; standard deviations between seeds differ by factors of e^spread."""
+    rng, wrong = np.random.default_rng(8), 0
+    names, level = [str(i) for i in range(recipes)], 1 - LEVEL / 2 / (recipes - 1)
+    for _ in range(draws):
+        values = np.exp(spread * rng.normal(size=recipes))[:, None] * rng.normal(size=(recipes, 3))
+        values += of_samples * rng.normal(size=(recipes, 1))
+        known = {
+            Side(name): dict(zip(SEEDS, row, strict=True)) for name, row in zip(names, values.tolist(), strict=True)
+        }
+        noise = [_training(names, Side(name), Side("0"), SEEDS, known.__getitem__) for name in names[1:]]
+        samples = Estimate(0.0, of_samples * 2**0.5, 500)
+        effects = values[1:].mean(1) - values[0].mean()
+        found = [_interval(x, (each, samples), level) for x, each in zip(effects, noise, strict=True)]
+        wrong += any(0 not in interval for interval in found)
+    assert wrong <= binom.ppf(0.999, draws, 0.055)
+
+
 def test_the_same_runs_corrected_in_two_ways_are_compared_run_by_run():
     """Seeds that differ by far more than the correction changes do not hide it."""
     rng = np.random.default_rng(4)
@@ -169,12 +207,12 @@ def test_the_same_runs_corrected_in_two_ways_are_compared_run_by_run():
     assert found.word == "confirmed"
 
 
-def test_fewer_than_two_seeds_give_no_verdict():
+def test_fewer_than_three_seeds_give_no_verdict():
     known = evidence(np.random.default_rng(5), a=1.0, b=1.0)
-    one = Evidence({key: o for key, o in known.samples.items() if key[1] == 0}, known.numbers)
-    [found] = judge([claim()], {"here": one})
+    two = Evidence({key: o for key, o in known.samples.items() if key[1] < 2}, known.numbers)
+    [found] = judge([claim()], {"here": two})
     assert found.word == "not run"
-    assert "not run" in markdown([found], {"here": one})
+    assert "not run (2 of at least 3 seeds)" in markdown([found], {"here": two})
 
 
 def test_without_held_out_samples_each_half_is_corrected_by_the_other():

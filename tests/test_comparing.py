@@ -8,7 +8,7 @@ from scipy.stats import ttest_rel
 
 from assay import Outcomes, Predictions, compare, examples, metrics
 from assay._core.arrays import InputError
-from assay.metrics import inference
+from assay.metrics import COMPARED, Tables, inference
 from assay.metrics.inference import holm
 from assay.planning import plan
 
@@ -266,9 +266,62 @@ def test_a_difference_of_methods_exceeds_that_of_their_runs():
 
 def test_the_noise_between_runs_is_added_to_that_of_the_test_set():
     a, b = np.array([0.1, 0.3]), np.array([0.5, 0.5])
-    found = inference.of_runs(a, b, [inference.Estimate(0.4, 0.1, 50), inference.Estimate(0.2, 0.1, 50)])
-    assert found.value == pytest.approx(0.3)
+    found = inference.of_runs(0.3, *map(inference.mean_estimate, (a, b)), inference.Estimate(0.3, 0.1, 50))
+    assert found.value == 0.3
     assert found.error**2 == pytest.approx(0.02 / 2 + 0.1**2)
+    assert found.degrees == pytest.approx(0.02**2 / (0.01**2 + 0.01**2 / 50))
+
+
+def test_equal_runs_tell_no_more_of_the_samples_than_one():
+    a, b = examples.load(), examples.load("label_smoothing")
+    for key in ("accuracy", "nll", "brier", "auroc", "aurc", "calibration_part"):
+        metric = COMPARED[key]
+        one, three = (metric.paired([Tables(a)] * runs, [Tables(b)] * runs).estimate for runs in (1, 3))
+        room = 1e-3 if key == "accuracy" else 1e-9  # one pair of accuracies has an estimate of its own
+        assert (three.value, three.error) == pytest.approx((one.value, one.error), rel=room), key
+
+
+def test_errors_of_unlike_runs_even_out():
+    """Four runs that have nothing in common but the labels' law have a quarter of the variance of one."""
+    rng = np.random.default_rng(6)
+
+    def run() -> Tables:
+        c = rng.uniform(0.5, 1, 4000)
+        return Tables(Outcomes.from_scores(c, rng.random(4000) < c**2))
+
+    a, b = [run() for _ in range(4)], [run() for _ in range(4)]
+    for key in ("accuracy", "auroc", "aurc", "calibration_part"):
+        metric = COMPARED[key]
+        single = np.mean([metric.paired([x], [y]).estimate.error ** 2 for x, y in zip(a, b, strict=True)])
+        assert metric.paired(a, b).estimate.error ** 2 == pytest.approx(single / 4, rel=0.15), key
+
+
+def test_variances_that_are_alike_become_one():
+    columns = [np.array([x, x + 1.0, x + 2.0]) for x in range(5)]
+    for found, column in zip(inference.moderated(columns), columns, strict=True):
+        assert found == inference.Estimate(column.mean(), pytest.approx(np.sqrt(1 / 3)), 10.0)
+
+
+def test_variances_that_differ_by_far_stay_their_own():
+    rng = np.random.default_rng(7)
+    columns = [2.0**i * rng.normal(size=30) for i in range(8)]
+    for found, column in zip(inference.moderated(columns), columns, strict=True):
+        own = inference.mean_estimate(column)
+        assert found.error == pytest.approx(own.error, rel=0.15)
+        assert own.degrees < found.degrees < own.degrees + 1
+
+
+def test_the_common_law_of_variances_is_found():
+    """Variances drawn from the law that is assumed, with 6 prior degrees of freedom about a variance of 4."""
+    rng = np.random.default_rng(8)
+    variances = 4 * 6 / rng.chisquare(6, 4000)
+    columns = list(np.sqrt(variances)[:, None] * rng.normal(size=(4000, 3)))
+    found = inference.moderated(columns)
+    degrees = found[0].degrees - 2
+    assert degrees == pytest.approx(6, rel=0.15)
+    shrunken = np.array([x.error**2 * 3 for x in found])
+    own = np.array([column.var(ddof=1) for column in columns])
+    np.testing.assert_allclose(((degrees + 2) * shrunken - 2 * own) / degrees, 4, rtol=0.1)
 
 
 def test_a_plan_meets_what_comparisons_can_show():

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
 from assay.claims._evidence import Evidence
-from assay.claims._verdicts import Comparison, Judged
+from assay.claims._verdicts import LEAST, Comparison, Judged
 from assay.metrics import COMPARED, Unit
 from assay.nn.names import SEVERITIES
 from assay.report.page import Field, PageTable, as_data, write_claims
@@ -24,7 +24,9 @@ from assay.study._shifts import corruption_and_severity
 COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "verdict")
 TONES = {"confirmed": "good", "contradicted": "bad"}
 NOTE = (
-    "Effect: the method less what it is compared with, mean over seeds. Intervals of a regime hold together at 95 %. "
+    "Effect: the method less what it is compared with, mean over seeds. Intervals of a regime hold together at 95 %; "
+    "they count the noise of the test samples and that of training, whose variance all recipes of a regime lend each "
+    "other strength for. "
     "An inconclusive claim says how many times the samples and seeds would decide at this effect. "
     "Intervals of ECE are of the root of the calibration part, whose difference has a test of known level."
 )
@@ -66,7 +68,7 @@ def _interval(unit: Unit, comparison: Comparison) -> str:
 def _detail(judged: Judged, weakest: Comparison) -> str:
     """What a word leaves open: how much more would decide, or how many seeds there are."""
     if judged.word == "not run":
-        return f"{weakest.seeds} of at least 2 seeds"
+        return f"{weakest.seeds} of at least {LEAST} seeds"
     if judged.word == "inconclusive" and isfinite(weakest.more):
         return f"{weakest.more:g} x the data would decide"
     return ""

@@ -2,7 +2,7 @@
 
 from assay.metrics.inference._binned import ece_interval, ece_l2_interval
 from assay.metrics.inference._design import Design, design, design_of, estimate
-from assay.metrics.inference._estimate import Estimate, mean_estimate, of_runs
+from assay.metrics.inference._estimate import Estimate, mean_estimate, moderated, of_runs
 from assay.metrics.inference._influence import (
     Influence,
     augrc_influence,
@@ -63,6 +63,7 @@ __all__ = [
     "holm",
     "loss_interval",
     "mean_estimate",
+    "moderated",
     "noise_floors",
     "of_runs",
     "proportion_interval",

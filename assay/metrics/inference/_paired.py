@@ -7,6 +7,7 @@ known both where the errors are large (it is then linear in the gaps) and where 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -73,28 +74,28 @@ def calibration_estimate(part: CalibrationPart) -> Estimate:
     return _quadratic([(part, 1.0)])
 
 
-def calibration_difference(a: CalibrationPart, b: CalibrationPart) -> Estimate:
-    """Debiased squared error of `b` minus that of `a`, on the same samples."""
-    return _quadratic([(b, 1.0), (a, -1.0)])
+def calibration_difference(a: Sequence[CalibrationPart], b: Sequence[CalibrationPart]) -> Estimate:
+    """Debiased squared error of `b` minus that of `a`, on the same samples; of several runs of each the mean."""
+    return _quadratic([*((part, 1 / len(b)) for part in b), *((part, -1 / len(a)) for part in a)])
 
 
 def _quadratic(parts: list[tuple[CalibrationPart, float]]) -> Estimate:
-    """Sum of sign * (sum of weight * gap^2) without its bias, for models that share their samples.
+    """Sum of factor * (sum of weight * gap^2) without its bias, for models that share their samples.
 
     The gaps g are normal about their means with covariance S, so g' Q g - tr QS is unbiased and its variance is
     4 m' Q S Q m + 2 tr QSQS; for the unknown means m, g' Q S Q g is too large by tr QSQS.
     """
     n, b = len(parts[0][0].bin), len(parts[0][0].gap)
     gap = np.concatenate([part.gap for part, _ in parts])
-    form = np.concatenate([sign * part.weight for part, sign in parts])  # Q is diagonal
-    weight = np.maximum(np.abs(form), 1 / n)
+    form = np.concatenate([factor * part.weight for part, factor in parts])  # Q is diagonal
+    weight = np.maximum(np.concatenate([part.weight for part, _ in parts]), 1 / n)
     products = np.block([[_products(p, q) for q, _ in parts] for p, _ in parts])
     covariance = products / (n * n * weight[:, None] * weight)
     qs = form[:, None] * covariance
     trace = max(float((qs * qs.T).sum()), 0.0)
     linear = max(float((form * gap) @ covariance @ (form * gap)), 0.0)
     # Between bins: a sample more or less in a bin of large gap also moves the sum.
-    between = np.sum([(sign * part.gap**2)[part.bin] for part, sign in parts], axis=0)
+    between = np.sum([(factor * part.gap**2)[part.bin] for part, factor in parts], axis=0)
     of_bins = estimate(between, parts[0][0].design).error ** 2 if n > 1 else 0.0
     variance = max(4 * linear - 2 * trace, 2 * trace) + of_bins
     # Pure noise is a sum of squares, skewed for one model and symmetric for two; with these degrees Student's tails

@@ -5,9 +5,9 @@ A rule gives its result or says why there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import hypot, inf
 from typing import TypeVar
 
 import numpy as np
@@ -54,7 +54,8 @@ class Change:
 
 IntervalRule = Callable[[Tables], Interval | Withheld]
 FloorRule = Callable[[Tables], NoiseFloor]
-PairedRule = Callable[[Tables, Tables], Change | Withheld]
+Runs = Sequence[Tables]  # of one method, on the same samples
+PairedRule = Callable[[Runs, Runs], Change | Withheld]  # of the mean over runs; noise is that of the samples alone
 
 
 def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> str:
@@ -115,13 +116,25 @@ def accuracy_rule(t: Tables) -> Interval:
     return proportion_interval(min(share.value * n, n), n)
 
 
-def accuracy_paired(a: Tables, b: Tables) -> Change:
-    """McNemar's exact test; of weighted or clustered samples Student's."""
-    d = design(a)
+def accuracy_paired(a: Runs, b: Runs) -> Change:
+    """McNemar's exact test; of several runs and of weighted or clustered samples Student's."""
+    d = design(a[0])
+    if d is None and len(a) == 1:
+        found = accuracy_change(a[0].outcomes.correct, b[0].outcomes.correct)
+        return Change(found.estimate.interval(), found.p_value, found.estimate)
+    moved = _mean_over_runs([y.outcomes.correct.astype(np.float64) - x.outcomes.correct for x, y in _pairs(a, b)])
     if d is not None:
-        return change(d.mean(b.outcomes.correct.astype(np.float64) - a.outcomes.correct))
-    found = accuracy_change(a.outcomes.correct, b.outcomes.correct)
-    return Change(found.estimate.interval(), found.p_value, found.estimate)
+        return change(d.mean(moved))
+    seen = estimate(moved, None)
+    return change(replace(seen, error=hypot(seen.error, 1 / len(moved))))  # no pair that differs is not none
+
+
+def _pairs(a: Runs, b: Runs) -> list[tuple[Tables, Tables]]:
+    return list(zip(a, b, strict=True))
+
+
+def _mean_over_runs(columns: list[Floats]) -> Floats:
+    return np.asarray(np.mean(columns, axis=0))
 
 
 def nll_rule(t: Tables) -> Interval | Withheld:
@@ -160,20 +173,18 @@ def _mean(t: Tables, name: str, d: Design, most: float) -> Interval:
     return Interval(max(found.low, 0.0), min(found.high, most))
 
 
-def nll_paired(a: Tables, b: Tables) -> Change | Withheld:
-    return _mean_change(a.outcomes.nll, b.outcomes.nll, design(a))
+def nll_paired(a: Runs, b: Runs) -> Change | Withheld:
+    return _mean_change("nll", a, b)
 
 
-def brier_paired(a: Tables, b: Tables) -> Change | Withheld:
-    return _mean_change(a.outcomes.brier, b.outcomes.brier, design(a))
+def brier_paired(a: Runs, b: Runs) -> Change | Withheld:
+    return _mean_change("brier", a, b)
 
 
-def _mean_change(a: Floats | None, b: Floats | None, d: Design | None) -> Change | Withheld:
+def _mean_change(name: str, a: Runs, b: Runs) -> Change | Withheld:
     with np.errstate(invalid="ignore"):
-        difference = None if a is None or b is None else b - a
-    if difference is None or not np.isfinite(difference).all():
-        return Withheld("a value is infinite")
-    return change(estimate(difference, d))
+        moved = _mean_over_runs([getattr(y.outcomes, name) - getattr(x.outcomes, name) for x, y in _pairs(a, b)])
+    return change(estimate(moved, design(a[0]))) if np.isfinite(moved).all() else Withheld("a value is infinite")
 
 
 # Ranking metrics
@@ -210,13 +221,15 @@ def paired_by_influence(
 ) -> PairedRule:
     """The difference, with the variance of the difference of the influences sample by sample."""
 
-    def rule(a: Tables, b: Tables) -> Change | Withheld:
-        doubt = too_few_in(a, wrong, right) or too_few_in(b, wrong, right)
+    def rule(a: Runs, b: Runs) -> Change | Withheld:
+        doubt = next(filter(None, (too_few_in(t, wrong, right) for t in (*a, *b))), "")
         if doubt:
             return Withheld(doubt)
-        moved = influence(b.ranking).of(b.outcomes) - influence(a.ranking).of(a.outcomes)
-        error = estimate(moved, design(a)).error
-        return change(Estimate(b.once(metric) - a.once(metric), error, min(fewest_in(a), fewest_in(b)) - 1))
+        pairs = _pairs(a, b)
+        moved = [influence(y.ranking).of(y.outcomes) - influence(x.ranking).of(x.outcomes) for x, y in pairs]
+        value = float(np.mean([y.once(metric) - x.once(metric) for x, y in pairs]))
+        error = estimate(_mean_over_runs(moved), design(a[0])).error
+        return change(Estimate(value, error, min(fewest_in(t) for t in (*a, *b)) - 1))
 
     return rule
 
@@ -296,15 +309,17 @@ def calibration_square(t: Tables) -> float:
     return calibration_estimate(_part(t)).value
 
 
-def calibration_paired(a: Tables, b: Tables) -> Change | Withheld:
-    doubt = too_few_in(a) or too_few_in(b)
-    return Withheld(doubt) if doubt else change(calibration_difference(_part(a), _part(b)))
+def calibration_paired(a: Runs, b: Runs) -> Change | Withheld:
+    doubt = next(filter(None, map(too_few_in, (*a, *b))), "")
+    return Withheld(doubt) if doubt else change(calibration_difference([*map(_part, a)], [*map(_part, b)]))
 
 
-def positive_paired(a: Tables, b: Tables) -> Change | Withheld:
-    """The same of the probability of class 1; both have the same labels, so one of them tells whether these suffice."""
-    doubt = too_few_in(a.positive, "negative", "positive")
-    return Withheld(doubt) if doubt else change(calibration_difference(_part(a.positive), _part(b.positive)))
+def positive_paired(a: Runs, b: Runs) -> Change | Withheld:
+    """The same of the probability of class 1; all have the same labels, so one of them tells whether these suffice."""
+    doubt = too_few_in(a[0].positive, "negative", "positive")
+    if doubt:
+        return Withheld(doubt)
+    return change(calibration_difference([_part(x.positive) for x in a], [_part(y.positive) for y in b]))
 
 
 def _part(t: Tables) -> CalibrationPart:
@@ -322,4 +337,4 @@ def of_positive(rule: Callable[[Tables], T]) -> Callable[[Tables], T]:
 
 def of_both_positives(rule: PairedRule) -> PairedRule:
     """The same test of the probabilities of class 1."""
-    return lambda a, b: rule(a.positive, b.positive)
+    return lambda a, b: rule([x.positive for x in a], [y.positive for y in b])
