@@ -426,6 +426,18 @@ def test_threshold_says_what_it_promises(run, split, tmp_path):
     assert found["value"] == pytest.approx(expected.value, abs=1e-12)
 
 
+@pytest.mark.parametrize("method", ["temperature", "structured_vector"])  # one map, and several in sequence
+def test_threshold_knows_the_map_that_rows_already_have(run, split, tmp_path, method):
+    mapping, rows = tmp_path / "map.json", tmp_path / "mapped.npz"
+    run("calibrate", split[0], "--method", method, "--save", mapping)
+    files.write(maps.apply(maps.load(mapping), files.read(split[1])), rows)
+    assert run("threshold", rows, "--risk", 0.2, "--json", tmp_path / "t.json")[0] == 0
+    assert json.loads((tmp_path / "t.json").read_text())["map_digest"] == maps.digest(maps.load(mapping))
+    code, _, err = run("threshold", rows, "--risk", 0.2, "--map", mapping)
+    assert code == 2
+    assert "applied to these predictions before" in err
+
+
 def test_threshold_says_why_there_is_none(run, split):
     code, out, _ = run("threshold", split[1], "--risk", "0.0001")
     assert code == 0
@@ -474,13 +486,29 @@ def test_export_puts_a_map_behind_probabilities_only_when_told(run, split, tmp_p
     assert found == pytest.approx(maps.apply(maps.load(mapping), test).outcomes().confidence, abs=1e-5)
 
 
+def test_export_is_checked_on_the_rows_that_are_given(run, split, tmp_path):
+    run("calibrate", split[0], "--save", tmp_path / "map.json")
+    export_onnx(torch.nn.Linear(6, 10), None, tmp_path / "plain.onnx", example=torch.randn(8, 6))
+    np.savez(tmp_path / "rows.npz", input=np.ones((5, 6), dtype=np.float32))
+    words = ["export", tmp_path / "plain.onnx", "--map", tmp_path / "map.json", "--out", tmp_path / "out.onnx"]
+    code, out, _ = run(*words, "--output", "logits", "--example", tmp_path / "rows.npz")
+    assert code == 0
+    assert "the probabilities of 5 inputs agree with the map" in " ".join(out.split())
+
+
 def test_export_takes_the_network_of_a_run(run, tmp_path):
     words = ["--data", "digits", "--network", "mlp", "--recipe", "cross_entropy", "--epochs", "1", "--n-train", "64"]
     run("train", *words, "--out", tmp_path / "run")
-    run("calibrate", tmp_path / "run" / "held_out.npz", "--save", tmp_path / "map.json")
+    held_out = tmp_path / "run" / "held_out.npz"
+    run("calibrate", held_out, "--method", "temperature", "--save", tmp_path / "map.json")
     code, out, _ = run("export", tmp_path / "run", "--map", tmp_path / "map.json", "--out", tmp_path / "out.onnx")
     assert code == 0
     assert "the probabilities of 64 inputs agree with the map" in " ".join(out.split())
+    run("threshold", held_out, "--risk", 0.5, "--json", tmp_path / "unmapped.json")
+    words = ["export", tmp_path / "run", "--map", tmp_path / "map.json", "--threshold", tmp_path / "unmapped.json"]
+    code, _, err = run(*words, "--out", tmp_path / "no.onnx")
+    assert code == 2
+    assert "the threshold was chosen without a map" in err
     code, _, err = run("export", tmp_path, "--map", tmp_path / "map.json", "--out", tmp_path / "no.onnx")
     assert code == 2
     assert "no run of" in err

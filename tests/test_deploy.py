@@ -20,8 +20,8 @@ from torch import nn
 
 from assay import evaluate, maps
 from assay._core.arrays import InputError
-from assay.calibrators import CALIBRATORS, auto, histogram, temperature
-from assay.nn.deploy import _onnx, calibrate_onnx, calibrated, export_onnx, random_inputs
+from assay.calibrators import CALIBRATORS, auto, fixed_temperature, histogram, temperature
+from assay.nn.deploy import _module, _onnx, calibrate_onnx, calibrated, export_onnx, random_inputs
 from assay.nn.maps import CALLS, answer, torch_map
 from assay.predictions import Predictions
 from assay.selective import SelectiveClassifier
@@ -189,6 +189,31 @@ def test_a_file_that_disagrees_is_not_written(tmp_path, monkeypatch, wrong):
     with pytest.raises(InputError, match="was not written"):
         export_onnx(Small(), temperature(HELD_OUT), tmp_path / "m.onnx", example=torch.randn(8, 1, 4, 4))
     assert (tmp_path / "m.onnx").read_text() == "old"
+
+
+def export_module(mapping, folder):
+    export_onnx(nn.Identity(), mapping, folder / "m.onnx", example=LOGITS)
+
+
+def export_classifier(mapping, folder):
+    pytest.importorskip("skl2onnx")
+    fitted = LogisticRegression().fit(HELD_OUT.logits, HELD_OUT.labels)
+    export_onnx(fitted, mapping, folder / "m.onnx", example=TEST.logits)
+
+
+def add_to_a_file(mapping, folder):
+    example = {"input": TEST.logits}
+    export_onnx(nn.Identity(), None, folder / "plain.onnx", example=LOGITS)
+    calibrate_onnx(folder / "plain.onnx", mapping, folder / "m.onnx", example=example, output="logits")
+
+
+@pytest.mark.parametrize("export", [export_module, export_classifier, add_to_a_file])
+def test_a_file_is_held_against_numpy_not_against_torch(tmp_path, monkeypatch, export):
+    """A module that leaves its map out agrees with what is exported of it."""
+    monkeypatch.setattr(_module, "answer", lambda mapping, logits: answer(None, logits))
+    with pytest.raises(InputError, match="onnxruntime and the map differ"):
+        export(fixed_temperature(HELD_OUT, t=3.0), tmp_path)
+    assert not (tmp_path / "m.onnx").exists()
 
 
 def test_a_map_is_added_to_a_finished_onnx_model(tmp_path):

@@ -19,6 +19,7 @@ from assay.maps import digest
 from assay.metrics import Tables, ranking
 from assay.nn.deploy import calibrated, export_onnx
 from assay.report.jsons import write_json
+from assay.scale import Tally, tally
 from assay.selective import SelectiveClassifier
 from assay.thresholds import Threshold, choose_threshold, load_threshold, threshold_under
 
@@ -45,6 +46,22 @@ def test_a_threshold_of_another_map_is_not_exported(tmp_path):
         with pytest.raises(InputError, match="its promise does not hold"):
             export_onnx(model, COOLER, tmp_path / "m.onnx", example=example, threshold=after)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("confidence_alone", [False, True])
+def test_a_threshold_of_many_files_knows_their_map(tmp_path, confidence_alone):
+    """Also if they have a confidence and nothing else, which is read in a way of its own."""
+    rows = maps.apply(COOLED, HELD_OUT)
+    given = replace(rows.outcomes(), nll=None, brier=None, entropy=None) if confidence_alone else rows
+    for i, part in enumerate((given[:500], given[500:])):
+        files.write(part, tmp_path / f"{i}.parquet")
+    found = choose_threshold(tally(tmp_path), risk=0.3)
+    assert found.map_digest == digest(COOLED)
+    assert Tally.from_bytes(tally(tmp_path).to_bytes()).map_digest == digest(COOLED)
+    files.write(HELD_OUT.outcomes() if confidence_alone else HELD_OUT, tmp_path / "2.parquet")
+    mixed = tally(tmp_path)
+    assert mixed.map_digest is None
+    assert Tally.from_bytes(mixed.to_bytes()).map_digest is None
 
 
 def test_every_calibrator_stamps_what_it_mapped():

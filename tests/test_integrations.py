@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -249,6 +250,27 @@ def test_losses_of_accumulated_batches_add_up_to_that_of_the_whole():
     loss = hf.loss(focal)
     parts = [loss({"logits": logits[i : i + 2]}, labels[i : i + 2], num_items_in_batch=8) for i in range(0, 8, 2)]
     assert torch.allclose(torch.stack(parts).sum(), focal(logits, labels))
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_a_training_step_that_looks_twice_is_sam_of_each_batch(batches):
+    """Of a Trainer only `training_step`, which adds the gradient of a batch to those of the step."""
+    from assay.integrations import huggingface as hf
+
+    def training_step(model, inputs):
+        loss = F.cross_entropy(model(inputs["x"]), inputs["labels"]) / batches
+        loss.backward()
+        return loss.detach()
+
+    model = network()
+    optimizer, trainer = sgd(model), hf.sharpness_aware(SimpleNamespace(training_step=training_step), rho=0.3)
+    for step in range(3):
+        optimizer.zero_grad()
+        for i in range(batches):
+            x, labels = data(step * batches + i)
+            trainer.training_step(model, {"x": x, "labels": labels})
+        optimizer.step()
+    assert torch.allclose(weights(model), by_hand(batches), atol=1e-6)
 
 
 @pytest.mark.long

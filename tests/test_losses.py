@@ -425,3 +425,12 @@ def test_batches_of_another_shape_are_refused(name, batch):
         loss(logits, torch.where(torch.arange(20) == 3, 6, labels))
     with pytest.raises(ValueError, match=r"k >= 2, got \[20, 1\]"):
         loss(logits[:, :1], torch.zeros(20, dtype=torch.long))
+
+
+@pytest.mark.parametrize("name", ["mmce", "avuc", "s_avuc", "sb_ece_lb"])
+def test_compiled_secondary_losses_refuse_labels_out_of_range(name, batch):
+    """A compiled loss does not look at values first; a label that no answer equals would count as an error."""
+    logits, labels = batch
+    loss = torch.compile(SECONDARY[name], backend="eager")
+    with pytest.raises(RuntimeError, match="index 6 is out of bounds"):
+        loss(logits, torch.where(torch.arange(20) == 3, 6, labels))

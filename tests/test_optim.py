@@ -422,6 +422,15 @@ def test_a_copied_sam_goes_on_alike(how):
     assert torch.equal(weights(model), weights(other))
 
 
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))])
+def test_a_copied_sam_has_a_scaler_and_freezes_the_copied_model(how):
+    model = network()
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    other, again = how((model, SAM(sgd(model), frozen=model, scaler=scaler)))
+    assert again.frozen is other
+    assert again.scaler.get_scale() == 8
+
+
 def test_a_scaled_sam_steps_on_unscaled_gradients_and_skips_overflow():
     model, plain = network(), network()
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
@@ -460,6 +469,15 @@ def test_weights_of_a_wrapped_model_are_averaged():
     average.copy_to(model)
     average.copy_to(torch.compile(nn.DataParallel(model), backend="eager"))
     assert set(average.weights) == {name for name, _ in model.named_parameters()}
+
+
+def test_weights_of_a_model_whose_part_is_compiled_are_averaged():
+    model, plain = network(), network(1)
+    average = swa()
+    average.update(plain)
+    model[3] = torch.compile(model[3], backend="eager")
+    average.copy_to(model)
+    assert torch.equal(weights(model), weights(plain))
 
 
 def test_weights_of_a_model_in_several_processes_are_averaged():

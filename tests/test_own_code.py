@@ -16,6 +16,7 @@ from assay._core import own_code
 from assay._core.arrays import InputError
 from assay.calibrators import CALIBRATORS, calibrator
 from assay.cli.list import lines
+from assay.metrics import METRICS
 from assay.nn.data import DATA
 from assay.nn.networks import NETWORKS
 from assay.nn.recipes import RECIPES, recipe
@@ -183,7 +184,7 @@ def test_scores_metrics_and_calibrators_are_named_in_python(beside, monkeypatch)
     assert calibrator("own_methods:my_calibrator,scale=3.0")(test).t == 3.0
 
 
-@pytest.mark.parametrize("table", [CALIBRATORS, SCORES, RECIPES, NETWORKS, DATA])
+@pytest.mark.parametrize("table", [CALIBRATORS, SCORES, RECIPES, NETWORKS, DATA, METRICS])
 def test_nothing_is_registered_in_this_process_alone(table):
     """The processes of a study would not know it; a name package.module:function works in all of them."""
     with pytest.raises(TypeError, match="does not support item assignment"):

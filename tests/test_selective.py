@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 from torch import nn
 
 from assay._core.arrays import InputError
-from assay.calibrators import temperature
+from assay.calibrators import CALIBRATORS, temperature
 from assay.maps import apply
 from assay.predictions import Outcomes, Predictions
 from assay.selective import ABSTAIN, SelectiveClassifier
@@ -248,6 +248,16 @@ def test_an_estimator_abstains_by_its_probabilities():
     sure = model.predict_proba(x).max(1) >= 0.8
     assert np.array_equal(decided.accepted, sure)
     assert np.array_equal(model.classes_[decided.label[sure]], model.predict(x)[sure])
+
+
+def test_an_estimator_refuses_a_map_of_logits():
+    """It gives probabilities, whose logarithms differ from the logits by a shift of each row."""
+    from sklearn.linear_model import LogisticRegression
+
+    rows = gaussian_predictions(500, 3, seed=0)
+    model = LogisticRegression().fit(rows.logits, rows.labels)
+    with pytest.raises(InputError, match="fitted on logits and these are probabilities"):
+        SelectiveClassifier(model, CALIBRATORS["matrix"](rows), 0.5)
 
 
 def test_a_class_that_is_absent_has_no_share_of_rejections():

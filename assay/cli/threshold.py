@@ -196,6 +196,7 @@ def _matrix(costs: str) -> list[list[float]]:
 
 def _applied(mapping: Map, rows: Rows, by: By | None) -> tuple[Rows, By | None]:
     """The rows with the map's confidence; a map of the confidence leaves no classes, so they become the groups."""
+    maps.refuse_twice(mapping, rows)
     for part in maps.parts(mapping):
         if by == "class" and isinstance(part, ConfidenceMap) and isinstance(rows, Predictions):
             rows, by = replace(rows, group=predicted_class(rows)), "group"

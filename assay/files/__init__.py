@@ -166,7 +166,7 @@ def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcom
     path = Path(file)
     with _reasons(path):
         table = _counted(_load(path, columns), columns, path)
-        rows = replace(_assemble(*_answers(table, columns, path), str(path)), map_digest=_map_digest(table))
+        rows = _assemble(*_answers(table, columns, path), str(path))
         return _with_prior(best_of_each(rows) if columns.samples == "best" else rows, columns.prior)
 
 
@@ -547,8 +547,7 @@ def read_rows(file: Path | str, columns: Columns = Columns(), rows: int = 2**15)
         return
     with _reasons(file):
         for batch in parquet_batches(file, None, rows):
-            table = from_arrow(batch)
-            yield replace(_assemble(table, columns), map_digest=_map_digest(table))
+            yield _assemble(from_arrow(batch), columns)
 
 
 def _assemble(table: Mapping[str, Array], columns: Columns, where: str = "") -> Predictions | Outcomes:
@@ -556,9 +555,12 @@ def _assemble(table: Mapping[str, Array], columns: Columns, where: str = "") -> 
     kind, name, named = _kind(table, columns)
     if where and columns.percent:
         refuse_shares(_numbers(table, columns, name, kind))
+    rows: Predictions | Outcomes
     if kind in ("confidence", "score"):
-        return _outcomes(table, columns, kind, name, SCORES if not named else ())
-    return _predictions(table, columns, kind, name, where)
+        rows = _outcomes(table, columns, kind, name, SCORES if not named else ())
+    else:
+        rows = _predictions(table, columns, kind, name, where)
+    return replace(rows, map_digest=_map_digest(table))
 
 
 def _numbers(table: Mapping[str, Array], columns: Columns, name: str, kind: str) -> Array:

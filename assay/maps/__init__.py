@@ -15,6 +15,7 @@ from assay.maps._applying import (
     refuse_other_classes,
     refuse_other_scores,
     refuse_probabilities,
+    refuse_twice,
 )
 from assay.maps._confidence import CLIP, Curve, Logistic, ScoreLogistic, Steps
 from assay.maps._kinds import Candidate, ConfidenceMap, Fit, LogitMap
@@ -49,6 +50,7 @@ __all__ = [
     "refuse_other_classes",
     "refuse_other_scores",
     "refuse_probabilities",
+    "refuse_twice",
     "save",
     "to_json",
 ]

@@ -95,12 +95,17 @@ def apply(mapping: Map, predictions: Predictions | Outcomes) -> Predictions | Ou
     if not hasattr(predictions, "map_digest"):
         kind = type(predictions).__name__
         raise InputError(f"apply takes Predictions or Outcomes, got {kind}; for logits without labels use maps.answer")
-    if predictions.map_digest and predictions.map_digest == digest(mapping):
-        raise InputError("this map was applied to these predictions before; apply it once")
+    refuse_twice(mapping, predictions)
     before = predictions.map_digest
     for part in parts(mapping):
         predictions = _one(part, predictions)
     return replace(predictions, map_digest=None if before is None else reduce(_chained, parts(mapping), before))
+
+
+def refuse_twice(mapping: Map, predictions: Predictions | Outcomes) -> None:
+    """Raise if these predictions have this map already."""
+    if predictions.map_digest and predictions.map_digest == digest(mapping):
+        raise InputError("this map was applied to these predictions before; apply it once")
 
 
 def _one(mapping: LogitMap | ConfidenceMap, predictions: Predictions | Outcomes) -> Predictions | Outcomes:

@@ -6,11 +6,12 @@ the documentation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -387,10 +388,10 @@ def _by_key(*metrics: Metric) -> dict[str, Metric]:
     return {metric.key: replace(metric, headline=metric.key in _HEADLINE) for metric in metrics}
 
 
-METRICS: dict[str, Metric] = _by_key(*_SCORES, *_GAPS, *_RANKS, *_DESCRIPTIONS)
+METRICS: Mapping[str, Metric] = MappingProxyType(_by_key(*_SCORES, *_GAPS, *_RANKS, *_DESCRIPTIONS))
 """Every metric that `evaluate` and `audit` give."""
 
-COMPARED: dict[str, Metric] = METRICS | _by_key(*_COMPARED_ONLY)
+COMPARED: Mapping[str, Metric] = MappingProxyType({**METRICS, **_by_key(*_COMPARED_ONLY)})
 """The same and what only a comparison gives: calibration errors whose difference has a test of known level."""
 
 

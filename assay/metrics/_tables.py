@@ -62,6 +62,10 @@ class Summary(Protocol):
     def of_positive(self) -> Summary | None: ...
 
     @property
+    def map_digest(self) -> str | None:
+        """`maps.digest` of the maps that were applied to the rows; None where rows differ in it."""
+
+    @property
     def groups(self) -> Mapping[str, Summary]:
         """Of the rows of each group, where they have groups."""
 

@@ -46,7 +46,7 @@ class Filling:
         t = Tables(rows)
         o = t.outcomes
         classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
-        rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels)
+        rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels, map_digest=rows.map_digest)
         self._rest = rest if self._rest is None else self._rest + rest
         self._count(o.confidence, o.correct, o.is_probability, o.weights)
         if t.n_classes == 2:

@@ -14,7 +14,7 @@ from assay.metrics import ClassBins
 from assay.scale._cells import Cells
 from assay.scale._tally import Tally
 
-VERSION = 4
+VERSION = 5
 _CELL_COLUMNS = ("counts", "steps", "values", "mixed")  # of weighted rows the values are all columns of the table
 _CLASS_COLUMNS = ("count", "confidence", "correct", "rest_confidence", "rest_correct")
 
@@ -43,6 +43,8 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
     """Everything of a tally as named arrays."""
     cells, bins = tally.cells, tally.class_bins
     found = _packed(cells) | {"flags": np.array([cells.level, tally.is_probability]), "sums": tally.sums}
+    if tally.map_digest is not None:
+        found["map"] = np.array(tally.map_digest)
     if bins is not None:
         found["classes"] = np.array([bins.threshold, bins.n, bins.unit])
         found |= {f"classes_{name}": getattr(bins, name) for name in _CLASS_COLUMNS}
@@ -74,7 +76,8 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     labels = frozenset(zip(*pairs, strict=True))
     unpacked = _unpacked if sums.shape[2] == 2 else _unpacked_weighted
     cells = unpacked(level, *(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS))
-    return Tally(cells, sums, bins, positive, bool(is_probability), groups, labels)
+    applied = str(stored[f"{prefix}map"]) if f"{prefix}map" in stored else None
+    return Tally(cells, sums, bins, positive, bool(is_probability), groups, labels, map_digest=applied)
 
 
 def _packed(cells: Cells) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class Tally:
     groups: dict[str, Tally] = field(default_factory=dict)  # of the rows of each group, where they have groups
     label_groups: frozenset[tuple[int, str]] = frozenset()  # which labels occur in which groups
     order: Order | None = None  # of all rows, where they have been sorted; a sum of tallies has none
+    map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
 
     @staticmethod
     def of(rows: Predictions | Outcomes) -> Tally:
@@ -76,7 +77,10 @@ class Tally:
             name: self.groups[name] + group if name in self.groups else group for name, group in other.groups.items()
         }
         labels = self.label_groups | other.label_groups
-        return Tally(cells, self.sums + other.sums, classes, positive, self.is_probability, groups, labels)
+        return Tally(
+            *(cells, self.sums + other.sums, classes, positive, self.is_probability, groups, labels),
+            map_digest=self.map_digest if self.map_digest == other.map_digest else None,
+        )
 
     def __len__(self) -> int:
         """How many rows it has counted."""

@@ -81,7 +81,8 @@ def choose_threshold(
     if not isinstance(held_out, Predictions | Outcomes | Tables | Ranking):
         if by is not None:
             raise InputError("a summary has no groups; give predictions or outcomes")
-        return _at_a_cell(_chosen(_counts(held_out.thresholds), goal, confidence), held_out.thresholds)
+        chosen = _at_a_cell(_chosen(_counts(held_out.thresholds), goal, confidence), held_out.thresholds)
+        return replace(chosen, map_digest=held_out.map_digest)
     if by is not None:
         return _for_each(_grouped(held_out, by), goal, confidence)
     if isinstance(held_out, Ranking):
