@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
 
 from assay._core.arrays import InputError
 from assay.epochs import Record
@@ -29,9 +30,9 @@ from assay.nn.training._hardware import (
     states_of_all,
     sum_of_all,
 )
-from assay.nn.training._history import Evaluated, History, Recorder, progress
+from assay.nn.training._history import Evaluated, History, Recorder, Shown, progress
 from assay.nn.training._network import as_weights, predict, seed_of, weights_kept
-from assay.nn.training._recipe import EpochEnd, Recipe, phases
+from assay.nn.training._recipe import EpochEnd, Phase, Recipe, phases
 from assay.nn.training._stage import Stage
 from assay.predictions import Predictions
 
@@ -79,84 +80,141 @@ def train(
         # Convolutions on CPUs take about three quarters of the time.
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # stubs lack it
     model = _wrapped(network, fabric)
-    rank, processes = fabric.global_rank, fabric.world_size
-    task = Task(len(splits.train), splits.train.n_classes, recipe.epochs)
-    weights = part_weights(task.n_samples, recipe.batch_size, rank, processes)
-    sizes = torch.tensor(batch_sizes(task.n_samples, recipe.batch_size), device=fabric.device)
     configuration = _configuration(network, splits, recipe, record) | {"names": dict(names or {}), "seed": seed}
-    configuration |= {"precision": hardware.precision, "processes": processes}
-    history = History()
-    recorder = Recorder(record, network, splits.train, history)
-    folder = RunFolder(out, configuration, writes=rank == 0)
-    saved = folder.open()
-    if saved is not None:
-        with restoring(out):
-            network.load_state_dict(saved["network"])
-            history.load_state_dict(saved["history"])
-    done = len(history.epochs)
-
-    augment = splits.train.facts.augment if recipe.augment else None
-    shuffled = partial(shuffled_batches, splits.train, recipe.batch_size, augment=augment, workers=hardware.workers)
-
-    def batches(epoch: int, sampler: Sampler | None) -> Iterator[Batch]:
-        generator = Generator().manual_seed(seed_of(seed, epoch))
-        drawn = shuffled(generator, epoch=epoch, sampler=sampler, rank=rank, device=fabric.device)
-        return (replace(batch, x=as_weights(batch.x, next(network.parameters()))) for batch in drawn)
-
-    def predicted(samples: Samples) -> Predictions | None:
-        try:
-            return predict(network, samples, workers=hardware.workers) if len(samples) else None
-        except InputError as problem:
-            epoch = min(len(history.epochs), recipe.epochs - 1)
-            raise InputError(f"recipe {recipe.name}, after epoch {epoch}: {problem}") from problem
-
-    evaluated: Evaluated = {"held_out": partial(predicted, splits.held_out), "test": partial(predicted, splits.test)}
-
-    def finish(stage: Stage) -> None:
-        torch.manual_seed(seed_of(seed, recipe.epochs))
-        stage.keeper.finish(network, (batch.x for batch in batches(recipe.epochs, recipe.sampler)))
-
-    def save(stage: Stage, *, finished: bool) -> None:
-        state = {"network": network.state_dict(), "history": history.state_dict(), "finished": finished}
-        folder.save(state | {"stages": states_of_all(stage.state_dict(), fabric)})
-
-    bar = progress(recipe.name, done=done * len(weights), steps=recipe.epochs * len(weights), visible=rank == 0)
-    with torch.random.fork_rng(range(torch.cuda.device_count())), reused_memory(), bar as shown:
+    configuration |= {"precision": hardware.precision, "processes": fabric.world_size}
+    recorder = Recorder(record, network, splits.train, History())
+    folder = RunFolder(out, configuration, writes=fabric.global_rank == 0)
+    run = _Run(network, model, splits, recipe, seed, hardware, fabric, recorder, folder)
+    saved = run.resumed()
+    done = len(run.history.epochs)
+    with torch.random.fork_rng(range(torch.cuda.device_count())), reused_memory(), run.progress() as shown:
         for phase in phases(recipe):
-            stage = Stage(phase.recipe, task, network, model, fabric.backward, scaler_of(fabric))
-            sampler = part_of(phase.recipe.sampler, rank, processes)
-            if saved is not None and phase.first < done <= phase.end:
-                with restoring(out):
-                    stage.load_state_dict(saved["stages"][rank])
-            elif done <= phase.first:
-                stage.keeper.begin(network)
+            stage = run.stage(phase, saved, done)
             for epoch in range(max(phase.first, done), phase.end):
-                torch.manual_seed(seed_of(seed, epoch, 1 + rank))
-                with recorder.watching(epoch) as announce:
-                    losses = stage.epoch(epoch, shown(batches(epoch, sampler)), weights, announce)
-                share_buffers(network, fabric)
-                here = {name: cache(evaluate) for name, evaluate in evaluated.items()}
-                factor = phase.recipe.schedule(epoch, recipe.epochs)
-                loss = float(mean_of_all(losses, fabric) @ sizes.to(losses.dtype)) / task.n_samples
-                row = {"epoch": epoch, "learning_rate": stage.rates[0] * factor, "loss": loss}
-                recorder.write(epoch, row, here, partial(sum_of_all, fabric=fabric))
-                stage.keeper.look(EpochEnd(network, epoch, recipe.epochs, here["held_out"]))
-                if record.clean_train:
-                    clean = predicted(splits.train)
-                    assert clean is not None, "there is a training set"
-                    recorder.write_of_clean(row, clean)
-                if recorder.looks_at_average and stage.keeper.has_average():
-                    with weights_kept(network):
-                        finish(stage)
-                        recorder.write_of_average(row, evaluated)
-                save(stage, finished=False)
+                run.epoch(epoch, stage, shown)
         if saved is None or not saved["finished"]:
-            finish(stage)
+            run.finish(stage)
     network.eval()
-    trained = Trained(network, history, predicted(splits.held_out), predicted(splits.test), done)
-    folder.write(history, {"held_out": trained.held_out, "test": trained.test}, splits)
-    save(stage, finished=True)
+    trained = Trained(network, run.history, run.predicted(splits.held_out), run.predicted(splits.test), done)
+    folder.write(run.history, {"held_out": trained.held_out, "test": trained.test}, splits)
+    run.save(stage, finished=True)
     return trained
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A run under way: what is trained, on what, and where it is written."""
+
+    network: nn.Module
+    model: Any  # the network as Fabric runs it
+    splits: Splits
+    recipe: Recipe
+    seed: int
+    hardware: Hardware
+    fabric: Fabric
+    recorder: Recorder
+    folder: RunFolder
+
+    @property
+    def history(self) -> History:
+        return self.recorder.history
+
+    @cached_property
+    def task(self) -> Task:
+        return Task(len(self.splits.train), self.splits.train.n_classes, self.recipe.epochs)
+
+    @cached_property
+    def weights(self) -> list[float]:
+        """Of each batch, what this process counts in it."""
+        fabric = self.fabric
+        return part_weights(self.task.n_samples, self.recipe.batch_size, fabric.global_rank, fabric.world_size)
+
+    @cached_property
+    def evaluated(self) -> Evaluated:
+        return {name: partial(self.predicted, getattr(self.splits, name)) for name in ("held_out", "test")}
+
+    def resumed(self) -> dict[str, Any] | None:
+        """Open the folder; what an earlier run saved there, whose weights and history are taken over."""
+        saved = self.folder.open()
+        if saved is not None:
+            with restoring(self.folder.path):
+                self.network.load_state_dict(saved["network"])
+                self.history.load_state_dict(saved["history"])
+        return saved
+
+    def progress(self) -> AbstractContextManager[Shown]:
+        done, steps = len(self.history.epochs), len(self.weights)
+        visible = self.fabric.global_rank == 0
+        return progress(self.recipe.name, done=done * steps, steps=self.recipe.epochs * steps, visible=visible)
+
+    def stage(self, phase: Phase, saved: dict[str, Any] | None, done: int) -> Stage:
+        """The state of a phase of the recipe at its beginning, or where the run was interrupted."""
+        fabric = self.fabric
+        stage = Stage(phase.recipe, self.task, self.network, self.model, fabric.backward, scaler_of(fabric))
+        if saved is not None and phase.first < done <= phase.end:
+            with restoring(self.folder.path):
+                stage.load_state_dict(saved["stages"][fabric.global_rank])
+        elif done <= phase.first:
+            stage.keeper.begin(self.network)
+        return stage
+
+    def epoch(self, epoch: int, stage: Stage, shown: Shown) -> None:
+        """Train an epoch, and write down what is recorded of it."""
+        network, fabric, recorder, recipe = self.network, self.fabric, self.recorder, stage.recipe
+        sampler = part_of(recipe.sampler, fabric.global_rank, fabric.world_size)
+        torch.manual_seed(seed_of(self.seed, epoch, 1 + fabric.global_rank))
+        with recorder.watching(epoch) as announce:
+            losses = stage.epoch(epoch, shown(self.batches(epoch, sampler)), self.weights, announce)
+        share_buffers(network, fabric)
+        here = {name: cache(evaluate) for name, evaluate in self.evaluated.items()}
+        rate = stage.rates[0] * recipe.schedule(epoch, self.recipe.epochs)
+        row = {"epoch": epoch, "learning_rate": rate, "loss": self.mean_loss(losses)}
+        recorder.write(epoch, row, here, partial(sum_of_all, fabric=fabric))
+        stage.keeper.look(EpochEnd(network, epoch, self.recipe.epochs, here["held_out"]))
+        if recorder.record.clean_train:
+            clean = self.predicted(self.splits.train)
+            assert clean is not None, "there is a training set"
+            recorder.write_of_clean(row, clean)
+        if recorder.looks_at_average and stage.keeper.has_average():
+            with weights_kept(network):
+                self.finish(stage)
+                recorder.write_of_average(row, self.evaluated)
+        self.save(stage, finished=False)
+
+    def batches(self, epoch: int, sampler: Sampler | None) -> Iterator[Batch]:
+        drawn = shuffled_batches(
+            self.splits.train,
+            self.recipe.batch_size,
+            Generator().manual_seed(seed_of(self.seed, epoch)),
+            epoch=epoch,
+            augment=self.splits.train.facts.augment if self.recipe.augment else None,
+            sampler=sampler,
+            rank=self.fabric.global_rank,
+            device=self.fabric.device,
+            workers=self.hardware.workers,
+        )
+        return (replace(batch, x=as_weights(batch.x, next(self.network.parameters()))) for batch in drawn)
+
+    def mean_loss(self, losses: Tensor) -> float:
+        """Of the losses of all batches, over the samples of all processes."""
+        sizes = torch.tensor(batch_sizes(self.task.n_samples, self.recipe.batch_size), device=self.fabric.device)
+        return float(mean_of_all(losses, self.fabric) @ sizes.to(losses.dtype)) / self.task.n_samples
+
+    def predicted(self, samples: Samples) -> Predictions | None:
+        try:
+            return predict(self.network, samples, workers=self.hardware.workers) if len(samples) else None
+        except InputError as problem:
+            epoch = min(len(self.history.epochs), self.recipe.epochs - 1)
+            raise InputError(f"recipe {self.recipe.name}, after epoch {epoch}: {problem}") from problem
+
+    def finish(self, stage: Stage) -> None:
+        """Give the network the weights that the recipe keeps."""
+        torch.manual_seed(seed_of(self.seed, self.recipe.epochs))
+        stage.keeper.finish(self.network, (batch.x for batch in self.batches(self.recipe.epochs, self.recipe.sampler)))
+
+    def save(self, stage: Stage, *, finished: bool) -> None:
+        state = {"network": self.network.state_dict(), "history": self.history.state_dict(), "finished": finished}
+        self.folder.save(state | {"stages": states_of_all(stage.state_dict(), self.fabric)})
 
 
 def _wrapped(network: nn.Module, fabric: Fabric) -> Any:
