@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from ctypes import CDLL, Structure, addressof, c_bool, c_char, c_double, c_int64, c_void_p
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from assay._core import arrays, plain
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask, single
 from assay._core.library import library
 from assay._core.plain import Areas, ClassSums, Grid
+
+T = TypeVar("T")
 
 LANES = 16  # rows that C works on side by side, at most
 PART = 2**18  # elements of the least part that is worth a thread of its own
@@ -191,17 +193,35 @@ def _in_parts(n: int, k: int, work: Callable[[slice, Any], None], sums: ClassSum
         work(slice(0, n), sums)
         return
     ends = [LANES * (n * i // (count * LANES)) for i in range(count)] + [n]
-    parts = [slice(start, stop) for start, stop in pairwise(ends)]
-    own = [None if sums is None else sums.alike() for _ in parts]
-    if n_threads() == 1:
-        for rows, some in zip(parts, own, strict=True):
-            work(rows, some)
-    else:
-        with ThreadPoolExecutor(min(n_threads(), count)) as pool:
-            list(pool.map(work, parts, own))
-    for some in own:
-        if sums is not None and some is not None:
-            sums += some
+    own: dict[int, ClassSums] = {}
+
+    def part(rows: slice) -> None:
+        some = None if sums is None else own.setdefault(rows.start, sums.alike())
+        work(rows, some)
+
+    on_threads(part, [slice(start, stop) for start, stop in pairwise(ends)])
+    if sums is not None:
+        for start in sorted(own):
+            sums += own[start]
+
+
+def on_threads(work: Callable[[T], None], jobs: list[T]) -> None:
+    """Do each job, on as many threads as there are; this one takes part, as starting others takes time."""
+    others = min(n_threads(), len(jobs)) - 1
+    queue = iter(jobs)
+
+    def drain() -> None:
+        for job in queue:
+            work(job)
+
+    if others == 0:
+        drain()
+        return
+    with ThreadPoolExecutor(others) as pool:
+        helping = [pool.submit(drain) for _ in range(others)]
+        drain()
+        for each in helping:
+            each.result()
 
 
 def _scores(values: Array) -> tuple[Array, str]:

@@ -41,7 +41,7 @@ class ClassSums:
 
     def alike(self) -> ClassSums:
         """Empty ones of the same shape."""
-        return ClassSums(self.upper, self.threshold, *map(np.zeros_like, (self.mass, self.labels, self.binned)))
+        return ClassSums.empty(len(self.labels), len(self.upper), self.threshold)
 
     def __iadd__(self, other: ClassSums) -> ClassSums:
         for name in ("mass", "labels", "binned"):

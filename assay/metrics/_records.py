@@ -7,7 +7,6 @@ the documentation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -491,10 +490,11 @@ def _values(t: Tables, asked: dict[str, Metric]) -> dict[str, float]:
     """Values by key; of many rows on several threads, once the tables that most metrics share are there."""
     if loops.n_threads() == 1 or len(asked) < SEVERAL or t.summary is not None or len(t.outcomes) < MANY_ROWS:
         return {key: t.once(each.of) for key, each in asked.items()}
-    with ThreadPoolExecutor(loops.n_threads()) as pool:
-        list(pool.map(lambda name: getattr(t, name), ("ranking", "width")))
-        list(pool.map(lambda name: getattr(t.ranking, name), ("areas", "right")))
-        return dict(zip(asked, pool.map(lambda each: t.once(each.of), asked.values()), strict=True))
+    found: dict[str, float] = {}
+    loops.on_threads(lambda name: getattr(t, name), ["ranking", "width"])
+    loops.on_threads(lambda name: getattr(t.ranking, name), ["areas", "right"])
+    loops.on_threads(lambda key: found.update({key: t.once(asked[key].of)}), list(asked))
+    return {key: found[key] for key in asked}
 
 
 def _of_arrays(logits: ArrayLike | None, probabilities: ArrayLike | None, labels: ArrayLike | None) -> Predictions:
