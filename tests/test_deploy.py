@@ -313,9 +313,10 @@ def odd_model(kind: str) -> object:
 
     shape = None if kind == "no shape" else ["n", 4]
     name = "probabilities" if kind == "a name" else "x"
-    x = [] if kind == "no input" else [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)]
+    of_x = TensorProto.UNDEFINED if kind == "no type" else TensorProto.FLOAT
+    x = [] if kind == "no input" else [helper.make_tensor_value_info(name, of_x, shape)]
     z = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", 4])
-    weights = helper.make_tensor("w", TensorProto.FLOAT, [4], [np.nan if kind == "nan" else 1.0] * 4)
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [1, 4], [np.nan if kind == "nan" else 1.0] * 4)
     if kind == "elsewhere":
         weights.ClearField("float_data")
         weights.data_location = TensorProto.EXTERNAL
@@ -325,7 +326,7 @@ def odd_model(kind: str) -> object:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
 
 
-@pytest.mark.parametrize("kind", ["no shape", "no input", "a name", "elsewhere", "nan", "cut off"])
+@pytest.mark.parametrize("kind", ["no shape", "no type", "no input", "a name", "elsewhere", "nan", "cut off"])
 def test_a_model_that_cannot_be_calibrated_is_refused_before_anything_is_written(tmp_path, kind):
     content = odd_model(kind).SerializeToString()
     (tmp_path / "odd.onnx").write_bytes(content[:40] if kind == "cut off" else content)

@@ -142,7 +142,7 @@ def test_one_record_adds_a_metric_everywhere(monkeypatch, predictions):
     metric = replace(
         METRICS["mean_confidence"], key="mean_doubt", title="mean doubt", line="1 - confidence", of=mean_doubt
     )
-    for table in (METRICS, COMPARED):
+    for table in (_records._METRICS, _records._COMPARED):
         monkeypatch.setitem(table, "mean_doubt", metric)
     expected = 1 - metrics.mean_confidence(predictions)
     assert evaluate(predictions)["mean_doubt"] == expected

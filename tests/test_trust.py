@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import csv
 from typing_extensions import TypeAliasType
@@ -33,6 +33,7 @@ from assay._core import manifest, reading, records
 from assay._core.arrays import InputError
 from assay._core.own_code import located
 from assay._core.text import csv_cell, file_name, from_csv_cell, latex, printable
+from assay._core.variants import Variant
 from assay.cli import main
 from assay.cli.consent import agreed
 from assay.cli.output import warn_in_a_line
@@ -40,7 +41,9 @@ from assay.files import _formats
 from assay.nn.data import load
 from assay.nn.networks import network
 from assay.nn.training import load_run
+from assay.scale import tally
 from assay.study import Cluster, Study, execute, expand, has_rows, read_study, row_table, rows_file, run_local, run_ray
+from assay.study._scores import read_score, write_score
 from assay.thresholds import load_threshold
 
 OWN = """
@@ -91,6 +94,12 @@ def test_a_command_that_does_not_train_imports_nothing_that_a_study_names(foreig
     assert not (foreign / "imported").exists()
 
 
+def test_check_imports_no_network_that_a_study_names(foreign):
+    (foreign / "study.toml").write_text(STUDY.format(data="digits").replace("mlp", "own_trust:factory"))
+    assert exit_code("study", "check", "study.toml") == 0
+    assert not (foreign / "imported").exists()
+
+
 @pytest.mark.parametrize("command", [["report"], ["rows", "--to", "rows.csv"]])
 def test_a_report_imports_nothing_that_a_study_names(foreign, capsys, command):
     verb, *more = command
@@ -130,7 +139,11 @@ def test_code_of_a_study_needs_consent(foreign, capsys, command):
 def test_python_needs_consent_too(foreign):
     study = read_study("study.toml")
     (run,) = expand(study)
-    for call in (lambda: execute(study, run, foreign), lambda: run_local(study, [run], foreign, workers=1)):
+    for call in (
+        lambda: execute(study, run, foreign),
+        lambda: run_local(study, [run], foreign, workers=1),
+        lambda: run_ray(study, [run], foreign, workers=1),
+    ):
         with pytest.raises(InputError, match="allow_code=True"):
             call()
     assert not (foreign / "imported").exists()
@@ -180,6 +193,20 @@ def test_consent_is_asked_once_for_exactly_that_code(foreign, monkeypatch):
     with pytest.raises(InputError, match="not agreed to"):
         said_on("\n")
     assert not (foreign / "imported").exists()
+
+
+def test_the_question_of_consent_holds_no_control_signs(foreign, monkeypatch):
+    place = foreign / "\x1b[2J"
+    place.mkdir()
+    (place / "own_hidden.py").write_text(OWN)
+    (place / "study.toml").write_text(STUDY.format(data="own_hidden:loader"))
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with pytest.raises(InputError, match="not agreed to"):
+        agreed(read_study(place / "study.toml"), place / "study.toml", allow_code=False)
+    asked = sys.stderr.getvalue()
+    assert "own_hidden.py" in asked
+    assert all(line == printable(line) for line in asked.split("\n"))
 
 
 @pytest.mark.long
@@ -250,6 +277,7 @@ def study_with(value: str) -> str:
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
+@example("..", ".hidden")
 def test_any_text_is_a_safe_name_of_its_own(one, other):
     for text in (one, other):
         name = file_name(text)
@@ -267,6 +295,14 @@ def test_a_value_leads_to_no_folder_outside(tmp_path):
     (tmp_path / "study.toml").write_text(study_with("/../../../../victim"))
     (run,) = expand(read_study(tmp_path / "study.toml"))
     assert (tmp_path / "runs" / run.folder).resolve().is_relative_to(tmp_path / "runs")
+    assert len(run.folder.parts) == 4
+
+
+@pytest.mark.parametrize("network", ['{ network = "mlp", width = "/../../../../victim" }', '"../../victim"', '".."'])
+def test_a_network_leads_to_no_folder_outside(tmp_path, network):
+    (tmp_path / "study.toml").write_text(STUDY.format(data="digits").replace('"mlp"', network))
+    (run,) = expand(read_study(tmp_path / "study.toml"))
+    assert ".." not in run.folder.parts
     assert len(run.folder.parts) == 4
 
 
@@ -294,6 +330,13 @@ def write_two(folder: Path) -> None:
     with manifest.recording(folder, "a.npz", "shift/b.npz"):
         (folder / "a.npz").write_bytes(b"a")
         (folder / "shift/b.npz").write_bytes(b"b")
+
+
+def test_a_score_leads_to_no_file_outside(run_folder):
+    score = Variant("trust_score", {"k": "/../../../victim"})
+    write_score(score, {"test": np.ones(2)}, run_folder)
+    assert len(list(run_folder.glob("score_trust_score*"))) == 1
+    assert read_score(score, run_folder, ["test"])["test"].tolist() == [1, 1]
 
 
 def test_clean_deletes_a_run(run_folder):
@@ -324,6 +367,15 @@ def test_clean_follows_no_name_and_no_link_out_of_the_folder(run_folder, tmp_pat
     assert exit_code("study", "clean", "study.toml") == 2
     assert "which assay never writes" in capsys.readouterr().err
     assert (victim / "b.npz").read_text() == "mine"
+
+
+def test_clean_follows_no_link_out_of_the_folder_of_runs(run_folder, tmp_path, capsys):
+    of_data = run_folder.parents[2]
+    of_data.rename(tmp_path / "elsewhere")
+    of_data.symlink_to(tmp_path / "elsewhere")
+    assert exit_code("study", "clean", "study.toml") == 2
+    assert "leads out of runs" in capsys.readouterr().err
+    assert (run_folder / "a.npz").exists()
 
 
 def test_clean_deletes_nothing_in_a_folder_that_is_not_of_a_run(run_folder, capsys):
@@ -490,6 +542,24 @@ def test_a_flipped_bit_in_a_file_of_parts_is_an_error_or_changes_nothing(tmp_pat
                 np.testing.assert_array_equal(np.concatenate([part.ids for part in found]), rows.ids)
 
 
+def test_a_flipped_bit_in_a_file_at_an_address_is_an_error_or_changes_nothing(tmp_path):
+    file = tmp_path / "x.parquet"
+    files.write_chunks([written(tmp_path / "whole.npz")], file)
+    content, whole = file.read_bytes(), tally(f"file://{file}").to_bytes()
+    for bit in np.random.default_rng(0).integers(0, 8 * len(content), 50).tolist():
+        file.write_bytes(flipped(content, bit))
+        with suppress(InputError):
+            assert tally(f"file://{file}").to_bytes() == whole, bit
+
+
+def test_a_column_of_another_name_is_refused(tmp_path):
+    """Names stand in what describes the pages, which has no checksum of its own."""
+    written(tmp_path / "x.parquet")
+    (tmp_path / "x.parquet").write_bytes((tmp_path / "x.parquet").read_bytes().replace(b"group", b"grouq"))
+    with pytest.raises(InputError, match="its columns or rows are not those that were written"):
+        files.read(tmp_path / "x.parquet")
+
+
 def pages(file: Path) -> list[int]:
     """Where the columns of the row groups of a Parquet file begin."""
     about = pq.read_metadata(file)
@@ -515,10 +585,11 @@ def test_a_flipped_bit_in_rows_is_noticed(run_folder):
         assert not has_rows(study, run_folder)
 
 
-def test_rows_that_lead_out_of_their_buffers_are_not_read(run_folder):
+@pytest.mark.parametrize("after", [[], ["z"]])
+def test_rows_that_lead_out_of_their_buffers_are_not_read(run_folder, after):
     """Also if the manifest, which a stranger may write too, says that they are intact."""
     study = read_study("study.toml")
-    file = write_rows_of(study, run_folder, pa.table({"method": ["x" * 4321, "y" * 9]}))
+    file = write_rows_of(study, run_folder, pa.table({"method": ["x" * 4321, "y" * 9, *after]}))
     assert has_rows(study, run_folder)
     before, after = (np.array([4321, end], np.int32).tobytes() for end in (4330, 10**9))
     assert file.read_bytes().count(before) == 1
@@ -613,6 +684,13 @@ def test_an_output_that_cannot_be_is_noticed_before_the_work(tmp_path, capsys):
     assert "No such file or directory" in capsys.readouterr().err
 
 
+def test_an_output_that_is_a_pipe_is_noticed_before_the_work(tmp_path, capsys):
+    (tmp_path / "x.npz").write_text("never read")
+    os.mkfifo(tmp_path / "pipe")
+    assert exit_code("audit", tmp_path / "x.npz", "--json", tmp_path / "pipe") == 2
+    assert "it exists and is not a regular file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["[/x]", "[bold]", ":warning:", "a\x1b[31mb", "\u202e"])
 def test_a_name_is_text_on_the_terminal_whatever_it_holds(tmp_path, name, capsys):
     rows = Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]] * 20, [0, 0] * 20, group=[name, "b"] * 20)
@@ -651,6 +729,15 @@ def test_ctrl_c_ends_without_a_traceback(monkeypatch, capsys):
     monkeypatch.setattr(files, "read", stopped)
     assert exit_code("audit", "x.npz") == 130
     assert capsys.readouterr().err == "assay: stopped\n"
+
+
+def test_a_command_that_fills_the_memory_says_so(monkeypatch, capsys):
+    def filling(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(files, "read", filling)
+    assert exit_code("audit", "x.npz") == 2
+    assert capsys.readouterr().err == "assay: the memory is full\n"
 
 
 @pytest.mark.parametrize("ending", ["npz", "parquet", "csv"])
@@ -847,11 +934,13 @@ def test_a_metric_with_values_that_cannot_be_is_refused_before_the_work(tmp_path
         read_study(tmp_path / "study.toml")
 
 
-def test_a_folder_of_runs_that_cannot_be_made_is_noticed_before_the_work(tmp_path, capsys):
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_a_folder_of_runs_that_cannot_be_made_is_noticed_before_the_work(tmp_path, capsys, command):
     (tmp_path / "study.toml").write_text(STUDY.format(data="digits"))
     (tmp_path / "file").touch()
-    assert exit_code("study", "run", tmp_path / "study.toml", "--out", tmp_path / "file" / "runs") == 2
-    assert "cannot be written" in capsys.readouterr().err
+    to = ["--to", tmp_path / "tuned.toml"] if command == "tune" else []
+    assert exit_code("study", command, tmp_path / "study.toml", *to, "--out", tmp_path / "file" / "runs") == 2
+    assert "runs: cannot be written" in capsys.readouterr().err
 
 
 def test_a_folder_of_runs_that_may_not_be_written_is_noticed_before_the_work(tmp_path, monkeypatch, capsys):

@@ -387,10 +387,13 @@ def _by_key(*metrics: Metric) -> dict[str, Metric]:
     return {metric.key: replace(metric, headline=metric.key in _HEADLINE) for metric in metrics}
 
 
-METRICS: Mapping[str, Metric] = MappingProxyType(_by_key(*_SCORES, *_GAPS, *_RANKS, *_DESCRIPTIONS))
+_METRICS = _by_key(*_SCORES, *_GAPS, *_RANKS, *_DESCRIPTIONS)
+_COMPARED = _METRICS | _by_key(*_COMPARED_ONLY)
+
+METRICS: Mapping[str, Metric] = MappingProxyType(_METRICS)
 """Every metric that `evaluate` and `audit` give."""
 
-COMPARED: Mapping[str, Metric] = MappingProxyType({**METRICS, **_by_key(*_COMPARED_ONLY)})
+COMPARED: Mapping[str, Metric] = MappingProxyType(_COMPARED)
 """The same and what only a comparison gives: calibration errors whose difference has a test of known level."""
 
 
