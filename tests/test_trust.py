@@ -378,6 +378,19 @@ def test_clean_follows_no_link_out_of_the_folder_of_runs(run_folder, tmp_path, c
     assert (run_folder / "a.npz").exists()
 
 
+def test_pages_of_runs_follow_no_link_out_of_their_folder(run_folder, tmp_path, capsys):
+    study = read_study("study.toml")
+    columns = {"data": "digits", "network": "mlp", "recipe": "cross_entropy", "method": "cross_entropy"}
+    write_rows_of(study, run_folder, row_table([columns | {"metric": "accuracy", "value": 0.5}]))
+    files.write(Predictions.from_logits([[1.0, 0.0]], [0]), run_folder / "test.npz")
+    of_data = run_folder.parents[2]
+    of_data.rename(tmp_path / "elsewhere")
+    of_data.symlink_to(tmp_path / "elsewhere")
+    assert exit_code("study", "report", "study.toml", "--html", "r.html", "--pages") == 2
+    assert "leads out of runs" in capsys.readouterr().err
+    assert not list((tmp_path / "elsewhere").rglob("audit.html"))
+
+
 def test_clean_deletes_nothing_in_a_folder_that_is_not_of_a_run(run_folder, capsys):
     (run_folder / "manifest.json").unlink()
     assert exit_code("study", "clean", "study.toml") == 2

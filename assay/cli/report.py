@@ -18,6 +18,7 @@ from rich.text import Text
 from assay import audit, files
 from assay._core.arrays import InputError
 from assay._core.lookup import needs
+from assay._core.manifest import refuse_foreign
 from assay._core.text import csv_cell
 from assay._core.writing import not_over, replacing
 from assay.cli.output import console, show
@@ -208,6 +209,8 @@ def _write_pages(study: Study, runs: list[Run], out: Path) -> None:
     from assay.report.page import audit_page
 
     done = [run for run in runs if state(study, out / run.folder) == "done"]
+    for run in done:
+        refuse_foreign(out / run.folder, root=out)
     for run in track(done, "pages of runs", console=console(stderr=True), transient=True):
         predictions = files.read(out / run.folder / "test.npz")
         name = run.shown
