@@ -380,8 +380,9 @@ def test_clean_follows_no_link_out_of_the_folder_of_runs(run_folder, tmp_path, c
 
 def test_pages_of_runs_follow_no_link_out_of_their_folder(run_folder, tmp_path, capsys):
     study = read_study("study.toml")
-    columns = {"data": "digits", "network": "mlp", "recipe": "cross_entropy", "method": "cross_entropy"}
-    write_rows_of(study, run_folder, row_table([columns | {"metric": "accuracy", "value": 0.5}]))
+    names = {"data": "digits", "network": "mlp", "recipe": "cross_entropy", "method": "cross_entropy", "seed": 0}
+    kind = {"split": "test", "calibrator": "none", "calibrator_name": "none", "score": "max_probability"}
+    write_rows_of(study, run_folder, row_table([names | kind | {"metric": "accuracy", "value": 0.5}]))
     files.write(Predictions.from_logits([[1.0, 0.0]], [0]), run_folder / "test.npz")
     of_data = run_folder.parents[2]
     of_data.rename(tmp_path / "elsewhere")
