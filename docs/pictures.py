@@ -1,4 +1,4 @@
-"""Draw the pictures of the README and the documentation: the embedded example and the quickstart study.
+"""Draw the pictures of the README and the documentation: the embedded example, the quickstart study, kept evidence.
 
     python docs/pictures.py RUNS FOLDER
 
@@ -16,11 +16,13 @@ from matplotlib.figure import Figure
 
 from assay import examples, maps, metrics
 from assay.calibrators import histogram, temperature
+from assay.claims import last_values, read_evidence
 from assay.report import figures, statistics
 from assay.report.statistics import MethodPoint
 from assay.study import expand, read_rows, read_study
 
-STUDY = Path(__file__).parents[1] / "studies" / "quickstart.toml"
+STUDIES = Path(__file__).parents[1] / "studies"
+STUDY = STUDIES / "quickstart.toml"
 
 
 def both_sides() -> Figure:
@@ -64,11 +66,26 @@ def two_axes(runs: Path) -> Figure:
     return figure
 
 
+def fine_tuned() -> Figure:
+    """Calibration and ranking of a published network that each recipe trained on, one faint mark a seed."""
+    evidence = read_evidence(STUDIES / "prove" / "kept", "fine_tuned")
+    figure, axes = pyplot.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
+    for ax, ranking in zip(axes, ("auroc", "aurc"), strict=True):
+        methods = [
+            MethodPoint(
+                recipe.replace("_", " "), *(tuple(last_values(evidence, key, recipe)) for key in ("ece", ranking))
+            )
+            for recipe in evidence.recipes
+        ]
+        figures.calibration_refinement(methods, ax, refinement=ranking)
+    return figure
+
+
 def main(runs: Path, folder: Path) -> None:
     matplotlib.use("agg")
     folder.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context({"font.size": 10, "font.family": "DejaVu Sans", "axes.titlesize": 11}):
-        for name, figure in (("both_sides", both_sides()), ("two_axes", two_axes(runs))):
+        for name, figure in (("both_sides", both_sides()), ("two_axes", two_axes(runs)), ("fine_tuned", fine_tuned())):
             # Without a date or a version inside, the same data give the same file.
             figure.savefig(folder / f"{name}.png", dpi=120, metadata={"Software": None})
             print(folder / f"{name}.png")

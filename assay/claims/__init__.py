@@ -6,7 +6,7 @@ files; `judge` gives each claim its effect, interval and verdict from these file
 
 from assay.claims._claims import Claim, Side, read_claims
 from assay.claims._evidence import Evidence, gather, has_evidence, joined, kept_already, read_evidence, write_evidence
-from assay.claims._report import claims_page, markdown, summary, view
+from assay.claims._report import claims_page, last_values, markdown, summary, view
 from assay.claims._verdicts import Comparison, Judged, judge
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "joined",
     "judge",
     "kept_already",
+    "last_values",
     "markdown",
     "read_claims",
     "read_evidence",

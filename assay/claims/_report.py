@@ -118,7 +118,7 @@ def both_axes(evidence: Evidence) -> PageTable:
     """One row a recipe: mean and standard deviation over its seeds."""
     rows = []
     for recipe in evidence.recipes:
-        by_metric = {name: _last(evidence, name, recipe) for name in AXES}
+        by_metric = {name: last_values(evidence, name, recipe) for name in AXES}
         seeds = len(by_metric["accuracy"])
         fields = [Field(recipe, recipe), Field(str(seeds), seeds)]
         for name, values in by_metric.items():
@@ -129,7 +129,8 @@ def both_axes(evidence: Evidence) -> PageTable:
     return PageTable(("recipe", "seeds", *(COMPARED[name].title for name in AXES)), tuple(rows), len(rows))
 
 
-def _last(evidence: Evidence, name: str, recipe: str) -> list[float]:
+def last_values(evidence: Evidence, name: str, recipe: str) -> list[float]:
+    """A metric of the test samples as trained, of each seed of a recipe."""
     found = evidence.number(name, recipe=recipe, epoch=None, split="test", calibrator="none")
     return [float(values[-1]) for values in found.values()]
 
@@ -151,7 +152,7 @@ def claims_page(judged: Sequence[Judged], kept: Mapping[str, Evidence], file: Pa
 def _points(evidence: Evidence) -> Iterator[dict[str, Any]]:
     """Every run: its ECE and AUROC."""
     for recipe in evidence.recipes:
-        pairs = zip(*(_last(evidence, name, recipe) for name in ("ece", "auroc")), strict=True)
+        pairs = zip(*(last_values(evidence, name, recipe) for name in ("ece", "auroc")), strict=True)
         yield {"recipe": recipe, "runs": [{"ece": ece, "auroc": auroc} for ece, auroc in pairs]}
 
 
