@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from assay.claims import (
     Claim,
     Evidence,
     Side,
+    best_or_tied,
     has_evidence,
     judge,
     markdown,
@@ -205,6 +207,19 @@ def test_the_same_runs_corrected_in_two_ways_are_compared_run_by_run():
     about = claim(calibrator="temperature", against="b", against_calibrator="none", metric="overconfidence", margin=0.0)
     [found] = judge([about], {"here": Evidence(samples, [])})
     assert found.word == "confirmed"
+
+
+def test_the_best_recipe_stands_with_those_that_are_not_shown_to_be_worse():
+    known = evidence(np.random.default_rng(9), 4000, a=0.5, b=1.5, c=1.5)
+    assert best_or_tied(known, "auroc")[1:] in (["b"], ["c"])
+    assert "a" not in best_or_tied(known, "auroc")
+    surer = {
+        key: o if key[0] != Side("a") else replace(o, confidence=o.confidence**0.1) for key, o in known.samples.items()
+    }
+    assert set(best_or_tied(Evidence(surer, known.numbers), "calibration_part")) == {"b", "c"}
+    two = Evidence({key: o for key, o in known.samples.items() if key[1] < 2}, known.numbers)
+    assert best_or_tied(two, "auroc") == []
+    assert "error AUROC" in markdown([], {"here": known})
 
 
 def test_fewer_than_three_seeds_give_no_verdict():

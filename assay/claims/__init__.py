@@ -7,7 +7,7 @@ files; `judge` gives each claim its effect, interval and verdict from these file
 from assay.claims._claims import Claim, Side, read_claims
 from assay.claims._evidence import Evidence, gather, has_evidence, joined, kept_already, read_evidence, write_evidence
 from assay.claims._report import claims_page, last_values, markdown, summary, view
-from assay.claims._verdicts import Comparison, Judged, judge
+from assay.claims._verdicts import Comparison, Judged, best_or_tied, judge
 
 __all__ = [
     "Claim",
@@ -15,6 +15,7 @@ __all__ = [
     "Evidence",
     "Judged",
     "Side",
+    "best_or_tied",
     "claims_page",
     "gather",
     "has_evidence",

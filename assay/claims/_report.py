@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
 from assay.claims._evidence import Evidence
-from assay.claims._verdicts import LEAST, Comparison, Judged
+from assay.claims._verdicts import LEAST, Comparison, Judged, best_or_tied
 from assay.metrics import COMPARED, Unit
 from assay.nn.names import SEVERITIES
 from assay.report.page import Field, PageTable, as_data, write_claims
@@ -98,6 +98,7 @@ def markdown(judged: Sequence[Judged], kept: Mapping[str, Evidence]) -> str:
     lines = ["# Claims put to the test", "", f"{summary(judged)} {NOTE}", "", *_piped(table(judged)), ""]
     for regime, evidence in kept.items():
         lines += [f"## {regime}", "", *_piped(both_axes(evidence)), ""]
+        lines += [said, ""] if (said := standing(evidence)) else []
     return "\n".join(lines)
 
 
@@ -109,6 +110,18 @@ def _piped(shown: PageTable) -> list[str]:
 def _cell(field: Field) -> str:
     text = field.text.replace("|", r"\|")
     return f"{text} ({field.under})" if field.under else text
+
+
+def standing(evidence: Evidence) -> str:
+    """Which recipes are best or tied, as trained, on either axis and on both; "" without three seeds of two."""
+    calibrated, ranking = (best_or_tied(evidence, metric) for metric in ("calibration_part", "auroc"))
+    if not calibrated:
+        return ""
+    both = [recipe for recipe in calibrated if recipe in ranking]
+    return (
+        f"Best as trained, or not shown to be worse than the best: calibration {', '.join(calibrated)}; "
+        f"error AUROC {', '.join(ranking)}; both {', '.join(both) or 'none'}."
+    )
 
 
 AXES = ("accuracy", "ece", "auroc", "aurc")
@@ -141,6 +154,7 @@ def claims_page(judged: Sequence[Judged], kept: Mapping[str, Evidence], file: Pa
         {
             "name": regime,
             "recipes": as_data(both_axes(evidence)),
+            "standing": standing(evidence),
             "points": list(_points(evidence)),
             "curves": _epochs(evidence) + _severities(evidence),
         }

@@ -94,6 +94,27 @@ def judge(claims: Sequence[Claim], kept: Mapping[str, Evidence]) -> list[Judged]
     return judged
 
 
+def best_or_tied(evidence: Evidence, metric: str) -> list[str]:
+    """The recipe of the best mean, and those that are not shown to be worse; together at 95 %, of at least three seeds.
+
+    `metric` has a paired test: auroc, or calibration_part instead of ECE.
+    """
+    seeds = {recipe: evidence.seeds(Side(recipe)) for recipe in evidence.recipes}
+    known = [recipe for recipe, own in seeds.items() if len(own) >= LEAST]
+    if len(known) < 2:
+        return []
+    kept, sign = _Kept(evidence, 1 - LEVEL / (len(known) - 1)), 1 if COMPARED[metric].better == "higher" else -1
+    means = {r: sign * float(np.mean([_value(metric, kept.tables[Side(r), s]) for s in seeds[r]])) for r in known}
+    best = max(known, key=means.__getitem__)
+
+    def worse(recipe: str) -> bool:
+        common = [seed for seed in seeds[recipe] if seed in seeds[best]]
+        _, _, interval = _over_seeds(metric, kept, Side(recipe), Side(best), common)
+        return interval.high < 0 if sign > 0 else interval.low > 0
+
+    return [best, *(recipe for recipe in known if recipe != best and not worse(recipe))]
+
+
 def _compared(claim: Claim, kept: _Kept, other: Side | None) -> Comparison:
     name = "0" if other is None else _name(claim.side, other)
     if claim.epochs or claim.split == MADE or claim.metric in OF_SEEDS:

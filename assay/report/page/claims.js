@@ -17,6 +17,7 @@ function regime() {
 
 function showRegime() {
   showTable(find("#recipes"), regime().recipes);
+  find("#standing").textContent = regime().standing;
   const labels = regime().curves.map(({ name, axis }) => `${name.replaceAll("_", " ")} by ${axis}`);
   figures.replaceChildren(...labels.map((textContent) => element("option", { textContent })));
   find("#courses").hidden = labels.length === 0;
