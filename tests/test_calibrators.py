@@ -733,6 +733,15 @@ def test_structured_scaling_of_the_example_is_that_of_probmetrics():
     assert found == pytest.approx([0.71341, 0.70531], abs=2e-4)
 
 
+def test_logits_at_the_end_of_their_precision_stay_finite():
+    map_ = maps.Temperature(None, 0.5, 3)
+    huge = np.array([[3e38, 0.0, -3e38], [1.0, 0.0, -np.inf]], dtype=np.float32)
+    found = map_(huge)
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_array_equal(found[1], [2.0, 0.0, -np.inf])
+    np.testing.assert_array_equal(softmax(found)[0], [1, 0, 0])
+
+
 def test_auto_is_the_same_on_any_number_of_threads(predictions, monkeypatch):
     monkeypatch.setattr(loops, "PART", 2**10)  # so that these few rows are cut into parts
     found = []

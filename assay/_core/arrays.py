@@ -147,14 +147,21 @@ def single(x: Array) -> Array:
 
 def softmax(z: Array) -> Array:
     """Probabilities [n, k] of logits [n, k], in their precision, at least float32."""
-    p: Array = np.exp(single(z) - z.max(1, keepdims=True))
+    p: Array = np.exp(_below_highest(z))
     p /= p.sum(1, keepdims=True, dtype=np.float64)
     return p
 
 
+def _below_highest(z: Array) -> Array:
+    """How far each logit is above the highest of its row; -inf where its precision does not reach."""
+    with np.errstate(over="ignore"):
+        below: Array = single(z) - z.max(1, keepdims=True)
+    return below
+
+
 def log_softmax(z: Array) -> Array:
     """Log-probabilities [n, k] of logits [n, k]; -inf stays -inf."""
-    below: Array = single(z) - z.max(1, keepdims=True)
+    below = _below_highest(z)
     below -= np.log(np.exp(below).sum(1, keepdims=True, dtype=np.float64)).astype(below.dtype)
     return below
 

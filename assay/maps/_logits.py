@@ -32,7 +32,13 @@ class Temperature(LogitMap):
         return self.n_classes == 2 or self.t == 1
 
     def __call__(self, logits: Array) -> Array:
-        return np.asarray(single(logits) / self.t)
+        z = single(logits)
+        with np.errstate(over="ignore"):
+            divided = np.asarray(z / self.t)
+        if self.t < 1 and np.isinf(divided).any():  # finite logits stay finite, or their softmax would be nan
+            most = np.finfo(divided.dtype).max
+            divided = np.where(np.isinf(z), z, divided.clip(-most, most))
+        return divided
 
     def __str__(self) -> str:
         return f"logits / {self.t:.4g}"
