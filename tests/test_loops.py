@@ -240,7 +240,7 @@ def test_bits_and_bytes_count_alike(first, n):
     loops.add_to_cells(confidence, correct[first:], by_bytes)
     loops.add_bits_to_cells(confidence, np.packbits(correct, bitorder="little"), first, by_bits)
     np.testing.assert_array_equal(by_bits, by_bytes)
-    assert int(by_bits["counts"].sum() >> 32) == np.count_nonzero(~correct[first:])
+    assert int(by_bits["counts"].sum()) >> 32 == np.count_nonzero(~correct[first:])
 
 
 def test_results_do_not_depend_on_the_number_of_threads():

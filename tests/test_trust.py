@@ -1062,6 +1062,15 @@ def test_lists_that_unpack_to_far_more_are_refused(tmp_path, monkeypatch):
         files.read(tmp_path / "x.parquet")
 
 
+def test_lists_of_any_length_that_unpack_to_far_more_are_refused(tmp_path, monkeypatch):
+    lists = pa.array([[0.0] * 20_000] * 40, pa.list_(pa.float64()))
+    pq.write_table(pa.table({"logits": lists, "labels": [0] * 40}), tmp_path / "x.parquet")
+    assert files.read(tmp_path / "x.parquet").values.shape == (40, 20_000)
+    monkeypatch.setattr(reading, "LARGE", 10**6)
+    with pytest.raises(InputError, match=r"x.parquet: unpacks to .* refused"):
+        files.read(tmp_path / "x.parquet")
+
+
 @pytest.mark.parametrize("made", [pa.ipc.new_file, pa.ipc.new_stream])
 def test_an_arrow_file_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch, made):
     monkeypatch.setattr(reading, "LARGE", 10**6)

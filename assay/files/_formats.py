@@ -27,6 +27,8 @@ from assay._core.text import csv_cell, from_csv_cell
 
 KINDS = ("logits", "probabilities", "positive", "confidence", "score")  # a file holds exactly one of these
 LAYOUT = b"assay_layout"  # key of a Parquet file's metadata
+LISTS = 2**10  # rows of lists of any length that are read together
+ARROW_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}  # other numbers are called as in numpy
 PIECE = 2**20  # bytes of a column of a Parquet file that are read together
 SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 MARK = b"assay "  # before the digest of the names at the end of an npz file
@@ -133,8 +135,11 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
 
     try:
         about = pq.read_metadata(path)
-        refuse_bomb(path, 8 * _values(about))
+        kinds = [field.type for field in about.schema.to_arrow_schema()]
+        refuse_bomb(path, 8 * about.num_rows * sum(map(_least_width, kinds)))
         _check_layout(about)
+        if any(map(_is_list, kinds)):
+            return from_arrow(_read_counting(path))
         return from_arrow(pq.read_table(path, page_checksum_verification=True))
     except (pa.ArrowException, OSError) as problem:
         if isinstance(problem, MemoryError) or getattr(problem, "errno", None):  # of the system, not of the file
@@ -142,12 +147,33 @@ def _read_parquet(path: Path, tags: Sequence[str]) -> Mapping[str, Array]:
         raise InputError("cannot be read as parquet: it is damaged, incomplete or of another kind") from problem
 
 
-def _values(about: Any) -> int:
-    """How many values a Parquet file says it has; of lists there are several a row."""
-    lists = [j for j in range(about.num_columns) if about.schema.column(j).max_repetition_level]
-    groups = [about.row_group(i) for i in range(about.num_row_groups)] if lists else []
-    inside = sum(group.column(j).num_values for group in groups for j in lists)
-    return int(about.num_rows * (about.num_columns - len(lists)) + inside)
+def _least_width(kind: Any) -> int:
+    """How many values a row of a column of arrow has, if the type says it."""
+    import pyarrow as pa
+
+    return int(kind.list_size) if pa.types.is_fixed_size_list(kind) else 1
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _read_counting(path: Path) -> Any:
+    """A file with lists of any length, read until it takes too much memory.
+
+    How many values a column has stands in the file, but arrow ends the process where a damaged one does not say it.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found, size = [pq.read_schema(path).empty_table()], 0
+    for batch in parquet_batches(path, None, LISTS):
+        size += batch.nbytes
+        refuse_bomb(path, size)
+        found.append(batch)
+    return pa.concat_tables(found)
 
 
 def parquet_batches(
@@ -189,7 +215,8 @@ def numbers_of(values: Any) -> Array:
 
     if values.null_count or not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
         return np.asarray(values.to_numpy(zero_copy_only=False))
-    kind = np.dtype(values.type.to_pandas_dtype())
+    name = str(values.type)
+    kind = np.dtype(ARROW_FLOATS.get(name, name))
     return np.frombuffer(values.buffers()[1], kind, len(values), values.offset * kind.itemsize)
 
 
