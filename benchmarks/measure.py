@@ -81,10 +81,15 @@ def print_extra_memory(size: str) -> None:
     print(peak() - before - columns)
 
 
-def wall_time(call: Callable[[], object], threads: int) -> float:
-    """Least of several, as other processes only ever add to it."""
-    with loops.threads(threads):
-        return min(timed_by(perf_counter, call) for _ in range(6))
+def wall_times(call: Callable[[], object], *threads: int) -> list[float]:
+    """On each number of threads, the least of several taken in turns: other processes only ever add to it."""
+    turns = []
+    for _ in range(8):
+        turns.append([])
+        for n in threads:
+            with loops.threads(n):
+                turns[-1].append(timed_by(perf_counter, call))
+    return [min(taken) for taken in zip(*turns, strict=True)]
 
 
 def timed_by(clock: Callable[[], float], call: Callable[[], object]) -> float:
@@ -124,7 +129,7 @@ def measure(size: str, report: Report) -> None:
         shown = f"{1e3 * ours:.1f} ms; logsumexp {1e3 * reference:.1f}, sort {1e3 * sort:.1f}"
         report("top-label metrics / (2 logsumexp + 4 sorts)", ours / unit, 0.22, shown)
         report("every metric / (2 logsumexp + 4 sorts)", all_of_ours / unit, 0.35, f"{1e3 * all_of_ours:.1f} ms")
-        one, two = (wall_time(lambda: everything(logits, labels), threads) for threads in (1, 2))
+        one, two = wall_times(lambda: everything(logits, labels), 1, 2)
         report(
             "every metric, wall time of two threads / one", two / one, 1 / 1.6, f"{1e3 * two:.1f}; {1e3 * one:.1f} ms"
         )
