@@ -296,6 +296,8 @@ def test_a_metric_without_a_test_of_known_level_decides_nothing():
     kept = {"here": evidence(np.random.default_rng(7), a=1.0, b=1.0)}
     with pytest.raises(InputError, match="no test of known level"):
         judge([claim(metric="mce")], kept)
+    with pytest.raises(InputError, match="the claim 'it' is on 'auro', which is no metric"):
+        judge([claim(metric="auro")], kept)
 
 
 def test_from_runs_to_a_page(tmp_path, capsys):

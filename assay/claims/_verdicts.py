@@ -119,6 +119,8 @@ def _compared(claim: Claim, kept: _Kept, other: Side | None) -> Comparison:
     name = "0" if other is None else _name(claim.side, other)
     if claim.epochs or claim.split == MADE or claim.metric in OF_SEEDS:
         return _of_numbers(claim, kept, other, name)
+    if claim.metric not in (*OF_COLUMNS, *COMPARED):
+        raise InputError(f"the claim '{claim.id}' is on '{claim.metric}', which is no metric")
     seeds = kept.evidence.seeds(claim.side)
     if other is not None:
         seeds = [seed for seed in seeds if (other, seed) in kept.tables]
