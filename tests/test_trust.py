@@ -599,6 +599,16 @@ def test_a_flipped_bit_in_rows_is_noticed(run_folder):
         assert not has_rows(study, run_folder)
 
 
+def test_rows_of_other_types_are_not_read(run_folder):
+    study = read_study("study.toml")
+    right = {"method": pa.array(["x"]), "value": pa.array([0.5]), "gamma": pa.array([2.0])}
+    for name, wrong in (("value", pa.float16()), ("gamma", pa.float16()), ("method", pa.binary())):
+        write_rows_of(study, run_folder, pa.table(right))
+        assert has_rows(study, run_folder)
+        write_rows_of(study, run_folder, pa.table(right | {name: pa.nulls(1, wrong)}))
+        assert not has_rows(study, run_folder)
+
+
 @pytest.mark.parametrize("after", [[], ["z"]])
 def test_rows_that_lead_out_of_their_buffers_are_not_read(run_folder, after):
     """Also if the manifest, which a stranger may write too, says that they are intact."""

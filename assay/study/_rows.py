@@ -162,7 +162,13 @@ def _read(folder: Path, name: str) -> pa.Table | None:
         table.validate(full=True)  # a stranger's rows may lead arrow out of its buffers
     except (OSError, ValueError, pa.ArrowException):  # also names that are no UTF-8
         return None
-    return table
+    return table if all(map(_is_of_rows, table.schema)) else None
+
+
+def _is_of_rows(column: pa.Field) -> bool:
+    """Whether a column has the type that rows are written with."""
+    known = SCHEMA.get_field_index(column.name)
+    return column.type in ((TEXT, NUMBER) if known < 0 else (SCHEMA.types[known],))
 
 
 def _predictions(file: Path) -> Predictions:
