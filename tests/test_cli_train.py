@@ -14,7 +14,7 @@ from torch import nn
 
 from assay import cli
 from assay._core.arrays import InputError
-from assay.cli.train import train_command
+from assay.cli.train import Changes, train_command
 from assay.nn import networks
 from assay.nn.training import load_run
 
@@ -75,8 +75,8 @@ def test_a_run_on_data_of_a_folder_is_found_again(tmp_path: Path):
         pq.write_table(table, tmp_path / "data" / f"{split}.parquet")
 
     def trained(folder: Path) -> None:
-        chosen = {"data": "parquet", "network": "mlp", "recipe": "cross_entropy", "epochs": 1}
-        train_command(**chosen, out=tmp_path / "run", folder=folder)
+        chosen = {"data": "parquet", "network": "mlp", "recipe": "cross_entropy"}
+        train_command(**chosen, changes=Changes(epochs=1), out=tmp_path / "run", folder=folder)
 
     trained(tmp_path / "data")
     network, x = load_run(tmp_path / "run")

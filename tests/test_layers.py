@@ -88,6 +88,13 @@ def test_the_layer_test_reads_all_forms():
     assert found == set(expected.split())
 
 
+def test_no_function_is_longer_than_a_screen():
+    for file in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 80, f"{file.name}: {node.name}"
+
+
 def test_torch_stays_in_its_place():
     """Outside `assay/nn` only studies import it, where they train."""
     importing = {

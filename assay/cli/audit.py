@@ -26,7 +26,54 @@ from assay.report import terminal
 from assay.scale import Tally, is_sharded, tally_files, tally_on_ray
 from assay.side_by_side import side_by_side
 
-Engine = Literal["threads", "ray"]
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Counting:
+    """How the rows of many files are counted.
+
+    Parameters
+    ----------
+    exact
+        Of many files: sort the rows on the disk, so that the metrics of the ranking are exact too.
+    state
+        Of many files: keep in this file what has been counted; after a kill the same command goes on from there.
+    skip_bad
+        Of many files: leave out and list up to so many bad rows, row groups and files; else the first is an error.
+    engine
+        Of many files: count them on threads of this machine, or on a cluster by Ray.
+    address
+        The Ray cluster to use; by default the one that Ray finds, or else this machine.
+    """
+
+    exact: Annotated[bool, Parameter(negative="")] = False
+    state: Path | None = None
+    skip_bad: int = 0
+    engine: Literal["threads", "ray"] = "threads"
+    address: str | None = None
+
+    def check(self, predictions: Sequence[Path]) -> None:
+        """Refuse what does not go together."""
+        if self.skip_bad < 0:
+            raise InputError(f"--skip-bad must be 0 or more, got {self.skip_bad}")
+        options = {"--exact": self.exact, "--state": self.state, "--skip-bad": self.skip_bad}
+        given = [flag for flag, value in options.items() if value]
+        if self.address and self.engine != "ray":
+            raise InputError("--address is for --engine ray")
+        if given and self.engine == "ray":
+            raise InputError(f"{given[0]} is for --engine threads; Ray itself counts lost blocks again")
+        if (given or self.engine == "ray") and not all(map(is_sharded, predictions)):
+            raise InputError(
+                f"{[*given, '--engine'][0]} is for a folder, a pattern or an address; files are read whole"
+            )
+        if self.state and len(predictions) > 1:
+            raise InputError("--state keeps one tally; give one folder or pattern")
+
+    def tally(self, name: str, file: Path, columns: Columns) -> Tally:
+        if self.engine == "ray":
+            return tally_on_ray(file, columns, self.address)
+        with counted(name) as watch:
+            return tally_files(file, columns, exact=self.exact, state=self.state, skip_bad=self.skip_bad, watch=watch)
 
 
 def audit_command(
@@ -37,11 +84,7 @@ def audit_command(
     show: str | None = None,
     everything: Everything = False,
     seed: int = 0,
-    exact: Annotated[bool, Parameter(negative="")] = False,
-    state: Path | None = None,
-    skip_bad: int = 0,
-    engine: Engine = "threads",
-    address: str | None = None,
+    counting: Counting = Counting(),
     threads: Threads = None,
 ) -> None:
     """Tell how far the confidence of one or several models can be trusted; without a file, of an embedded example.
@@ -61,53 +104,27 @@ def audit_command(
         Column of texts, or of names of image files, which the page shows beside the mistakes.
     seed
         Seed of the random draws of the noise floor.
-    exact
-        Of many files: sort the rows on the disk, so that the metrics of the ranking are exact too.
-    state
-        Of many files: keep in this file what has been counted; after a kill the same command goes on from there.
-    skip_bad
-        Of many files: leave out and list up to so many bad rows, row groups and files; else the first is an error.
-    engine
-        Of many files: count them on threads of this machine, or on a cluster by Ray.
-    address
-        The Ray cluster to use; by default the one that Ray finds, or else this machine.
     """
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
-    if skip_bad < 0:
-        raise InputError(f"--skip-bad must be 0 or more, got {skip_bad}")
     if show is not None and (html is None or not _all_rows(columns)):
         raise InputError("--show is for the page of --html, of a file whose rows are all used")
-    not_over(json, html, state, reading=predictions)
-    counting = Counting(exact, state, skip_bad, engine, address)
+    not_over(json, html, counting.state, reading=predictions)
     counting.check(predictions)
-    loaded: dict[str, Predictions | Outcomes] = {}
-    tallies: dict[str, Tally] = {}
-    several = "," in (columns.confidence or "")
     with loops.threads(threads):
-        for name, file in short_names(predictions).items():
-            if is_sharded(file):
-                _refuse_what_needs_rows(file, columns, html)
-                tallies[name] = counting.tally(name, file, columns)
-            elif several:
-                loaded |= _confidences(predictions, columns)
-            else:
-                loaded[name] = files.read(file, columns)
-    if not predictions:
-        refuse_columns(columns)
-        tell("No file given: this is the embedded example, a small ResNet on CIFAR-10.", "dim")
-        loaded = {"cross_entropy": examples.load()}
+        loaded, tallies = _read(predictions, columns, counting, html)
     audits: dict[str, Audit] = {}
     with loops.threads(threads), working() as say:
         for name, rows in (loaded | tallies).items():
             say(f"auditing {name}")
             audits[name] = audit(rows, seed=seed)
+    several = _several(columns)
     pairs = side_by_side({name: rows.outcomes() for name, rows in loaded.items()}) if several else ()
     tell(terminal.audit_view(audits, everything=everything, width=console().width))
     if pairs:
         tell(terminal.pairs_view(pairs))
     for name in tallies:
-        tell(f"{name}: {_exactness(audits[name], sorted_rows=exact)}", "dim")
+        tell(f"{name}: {_exactness(audits[name], sorted_rows=counting.exact)}", "dim")
     if json is not None:
         from assay.report.jsons import write_json
 
@@ -123,6 +140,32 @@ def audit_command(
         _advise(audits, predictions[0], columns)
 
 
+def _read(
+    predictions: Sequence[Path], columns: Columns, counting: Counting, html: Path | None
+) -> tuple[dict[str, Predictions | Outcomes], dict[str, Tally]]:
+    """The rows of each file, and the summary of each folder; without either, the embedded example."""
+    loaded: dict[str, Predictions | Outcomes] = {}
+    tallies: dict[str, Tally] = {}
+    for name, file in short_names(predictions).items():
+        if is_sharded(file):
+            _refuse_what_needs_rows(file, columns, html)
+            tallies[name] = counting.tally(name, file, columns)
+        elif _several(columns):
+            loaded |= _confidences(predictions, columns)
+        else:
+            loaded[name] = files.read(file, columns)
+    if not predictions:
+        refuse_columns(columns)
+        tell("No file given: this is the embedded example, a small ResNet on CIFAR-10.", "dim")
+        loaded = {"cross_entropy": examples.load()}
+    return loaded, tallies
+
+
+def _several(columns: Columns) -> bool:
+    """Whether several confidences of one file are named."""
+    return "," in (columns.confidence or "")
+
+
 def _all_rows(columns: Columns) -> bool:
     """Whether every row of a file is audited."""
     return columns.ignore is None and columns.unanswered != "drop" and columns.samples == "all"
@@ -131,7 +174,7 @@ def _all_rows(columns: Columns) -> bool:
 def _sources(predictions: Sequence[Path], columns: Columns, loaded: Iterable[str]) -> dict[str, tuple[Path, Columns]]:
     """The file and the columns of each audit: one a file, or one a confidence of a file."""
     plain = replace(columns, group=None)
-    if "," in (columns.confidence or ""):
+    if _several(columns):
         return {name: (predictions[0], replace(plain, confidence=name)) for name in loaded}
     return {name: (file, plain) for name, file in short_names(predictions).items()}
 
@@ -160,40 +203,8 @@ def _confidences(predictions: Sequence[Path], columns: Columns) -> Mapping[str, 
     return files.read_confidences(predictions[0], columns)
 
 
-@dataclass(frozen=True)
-class Counting:
-    """How many files are counted."""
-
-    exact: bool
-    state: Path | None
-    skip_bad: int
-    engine: Engine
-    address: str | None
-
-    def check(self, predictions: tuple[Path, ...]) -> None:
-        """Refuse what does not go together."""
-        options = {"--exact": self.exact, "--state": self.state, "--skip-bad": self.skip_bad}
-        given = [flag for flag, value in options.items() if value]
-        if self.address and self.engine != "ray":
-            raise InputError("--address is for --engine ray")
-        if given and self.engine == "ray":
-            raise InputError(f"{given[0]} is for --engine threads; Ray itself counts lost blocks again")
-        if (given or self.engine == "ray") and not all(map(is_sharded, predictions)):
-            raise InputError(
-                f"{[*given, '--engine'][0]} is for a folder, a pattern or an address; files are read whole"
-            )
-        if self.state and len(predictions) > 1:
-            raise InputError("--state keeps one tally; give one folder or pattern")
-
-    def tally(self, name: str, file: Path, columns: Columns) -> Tally:
-        if self.engine == "ray":
-            return tally_on_ray(file, columns, self.address)
-        with counted(name) as watch:
-            return tally_files(file, columns, exact=self.exact, state=self.state, skip_bad=self.skip_bad, watch=watch)
-
-
 def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
-    several = columns.confidence if "," in (columns.confidence or "") else None
+    several = columns.confidence if _several(columns) else None
     needed = {"--cluster": columns.cluster, "--html": html, "--confidence A,B": several}
     for flag, given in needed.items():
         if given is not None:

@@ -91,9 +91,37 @@ def calibrate_command(
     _refuse_outputs(chosen, test, {"--out": out, "--save": save, "--html": html})
     if test is not None and not in_sample:
         _refuse_shared(fit_on, test)
+    with loops.threads(threads):
+        judged, refused, after = _judged(chosen, fit_on, test)
+    if save is not None:
+        [(mapping, _)] = judged.values()
+        fit = replace(mapping.fit, rows=rows_digest(fit_on), classes=classes_of(fit_on))
+        maps.save(replace(mapping, fit=fit), save)
+    if out is not None:
+        files.write(after, out)
+    judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
+    show(calibrators_view(judged, judged_on, refused, in_folds=test is None, width=console().width))
+    if json is not None:
+        from assay.report.jsons import write_json
+
+        write_json({name: comparison for name, (_, comparison) in judged.items()}, json)
+    if html is not None:
+        from assay.report.page import correction_page
+
+        [(name, (_, comparison))] = judged.items()
+        following = command(*_next(judged, held_out, save), columns=columns)
+        before = fit_on if test is None else test
+        correction_page(before, (name, after), comparison, html, next_command=following)
+    advise(*_next(judged, held_out, save), columns=columns)
+
+
+def _judged(
+    chosen: dict[str, Calibrator], fit_on: Rows, test: Rows | None
+) -> tuple[dict[str, tuple[Map, Comparison]], dict[str, str], Rows]:
+    """What each calibrator does, why others are refused, and the rows after the last: all of them would fill memory."""
     judged: dict[str, tuple[Map, Comparison]] = {}
     refused: dict[str, str] = {}
-    with loops.threads(threads), working() as say:
+    with working() as say:
         for name, calibrator in chosen.items():
             say(f"fitting {name}")
             if calibrator is auto:
@@ -108,25 +136,7 @@ def calibrate_command(
             judged[name] = mapping, _compared(fit_on if test is None else test, after)
     if not judged:
         raise InputError(f"these rows allow none of the calibrators; {', '.join(map(': '.join, refused.items()))}")
-    if save is not None:
-        fit = replace(mapping.fit, rows=rows_digest(fit_on), classes=classes_of(fit_on))
-        maps.save(replace(mapping, fit=fit), save)
-    if out is not None:
-        files.write(after, out)
-    judged_on = f"{len(fit_on):,} rows, by cross-validation" if test is None else f"{len(test):,} rows, of the test set"
-    show(calibrators_view(judged, judged_on, refused, in_folds=test is None, width=console().width))
-    before = fit_on if test is None else test
-    if json is not None:
-        from assay.report.jsons import write_json
-
-        write_json({name: comparison for name, (_, comparison) in judged.items()}, json)
-    if html is not None:
-        from assay.report.page import correction_page
-
-        [(name, (_, comparison))] = judged.items()
-        following = command(*_next(judged, held_out, save), columns=columns)
-        correction_page(before, (name, after), comparison, html, next_command=following)
-    advise(*_next(judged, held_out, save), columns=columns)
+    return judged, refused, after
 
 
 def _next(judged: Collection[str], held_out: Path, save: Path | None) -> tuple[str | Path, ...]:

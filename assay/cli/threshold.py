@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, floor
 from pathlib import Path
 from typing import Annotated
@@ -35,15 +35,49 @@ from assay.thresholds import (
 Rows = Predictions | Outcomes
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OfClassOne:
+    """The goals of two classes, for the answer 1.
+
+    Parameters
+    ----------
+    precision
+        Two classes: at least this share of the rows answered 1 are of class 1.
+    recall
+        Two classes: at least this share of the rows of class 1 are answered 1.
+    costs
+        Two classes: the least cost, by the costs of a true 0, a false 1, a false 0 and a true 1, as in 0,1,50,0.
+    """
+
+    precision: float | None = None
+    recall: float | None = None
+    costs: str | None = None
+
+    def flags(self) -> dict[str, float | str | None]:
+        return {"--precision": self.precision, "--recall": self.recall, "--costs": self.costs}
+
+    def __bool__(self) -> bool:
+        return any(goal is not None for goal in self.flags().values())
+
+    def choose(self, rows: Rows | Tally, level: float) -> PositiveThreshold:
+        if not isinstance(rows, Predictions):
+            raise InputError(
+                "--precision, --recall and --costs need the probability of class 1, by --positive for example"
+            )
+        costs = None if self.costs is None else _matrix(self.costs)
+        return choose_positive_threshold(
+            rows, precision=self.precision, recall=self.recall, costs=costs, confidence=level
+        )
+
+
 def threshold_command(
     held_out: Path,
     *,
     risk: float | None = None,
     coverage: float | None = None,
     error_cost: float | None = None,
-    precision: float | None = None,
-    recall: float | None = None,
-    costs: str | None = None,
+    of_class_1: OfClassOne = OfClassOne(),
     by: By | None = None,
     level: float = 0.95,
     mapping: Annotated[Path | None, Parameter(name="--map")] = None,
@@ -68,12 +102,6 @@ def threshold_command(
         Accept this share of inputs instead.
     error_cost
         Or minimize the cost: an accepted error costs as much as this many reviews.
-    precision
-        Two classes: at least this share of the rows answered 1 are of class 1.
-    recall
-        Two classes: at least this share of the rows of class 1 are answered 1.
-    costs
-        Two classes: the least cost, by the costs of a true 0, a false 1, a false 0 and a true 1, as in 0,1,50,0.
     by
         One threshold for each `group` (a column named by --group) or predicted `class`, whose guarantees hold together.
     level
@@ -88,20 +116,18 @@ def threshold_command(
         Write a page with the threshold to this file.
     """
     not_over(json, html, reading=[held_out, mapping])
-    of_class_1 = {"--precision": precision, "--recall": recall, "--costs": costs}
     of_all = {"risk": risk, "coverage": coverage, "error_cost": error_cost}
-    for_class_1 = any(goal is not None for goal in of_class_1.values())
-    if for_class_1 and any(goal is not None for goal in (*of_all.values(), by)):
+    if of_class_1 and any(goal is not None for goal in (*of_all.values(), by)):
         raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
     if is_sharded(held_out):
         _refuse_what_needs_rows(
-            held_out, {"--by": by, "--map": mapping, "--html": html, "--weight": columns.weight, **of_class_1}
+            held_out, {"--by": by, "--map": mapping, "--html": html, "--weight": columns.weight, **of_class_1.flags()}
         )
     with loops.threads(threads):
         rows, by = _rows(held_out, columns, mapping, by, in_sample)
         chosen: Threshold | GroupThresholds | PositiveThreshold
-        if for_class_1:
-            chosen = _of_class_1(rows, precision, recall, costs, level)
+        if of_class_1:
+            chosen = of_class_1.choose(rows, level)
         else:
             chosen = choose_threshold(rows, by=by, confidence=level, **of_all)
     show(threshold_view(chosen))
@@ -117,7 +143,7 @@ def threshold_command(
         mapped = () if mapping is None else ("--map", mapping)
         again = command("threshold", held_out, *mapped, columns=replace(columns, group=None))
         threshold_page(held_out.stem, rows, chosen, html, command=again)
-    _advise(chosen, held_out, mapping, json, costs, columns)
+    _advise(chosen, held_out, mapping, json, of_class_1.costs, columns)
 
 
 def _refuse_what_needs_rows(file: Path, given: Mapping[str, object]) -> None:
@@ -174,15 +200,6 @@ def _goal(chosen: Threshold | PositiveThreshold) -> tuple[str, str]:
     if isinstance(chosen, Threshold):
         return "--risk", f"{ceil(chosen.guaranteed_risk * 1e4 - 1e-6) / 1e4:.4g}"
     return f"--{chosen.goal}", f"{floor(chosen.promised * 1e4 + 1e-6) / 1e4:.4g}"
-
-
-def _of_class_1(
-    rows: Rows | Tally, precision: float | None, recall: float | None, costs: str | None, level: float
-) -> PositiveThreshold:
-    if not isinstance(rows, Predictions):
-        raise InputError("--precision, --recall and --costs need the probability of class 1, by --positive for example")
-    matrix = None if costs is None else _matrix(costs)
-    return choose_positive_threshold(rows, precision=precision, recall=recall, costs=matrix, confidence=level)
 
 
 def _matrix(costs: str) -> list[list[float]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -19,7 +19,69 @@ from assay.epochs import Record
 from assay.nn.names import Precision
 from assay.predictions import Predictions
 
+if TYPE_CHECKING:
+    from assay.nn.training import Hardware, Recipe, Trained
+
 SHOWN = ("accuracy", "ece", "auroc", "aurc")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Changes:
+    """What is changed of a recipe.
+
+    Parameters
+    ----------
+    epochs
+        Length of the training, by default that of the recipe; its schedule keeps its shape.
+    batch_size
+        Samples a step, by default those of the recipe.
+    augment
+        Crop and flip images as is usual for the data set.
+    """
+
+    epochs: int | None = None
+    batch_size: int | None = None
+    augment: bool = True
+
+    def of(self, recipe: Recipe) -> Recipe:
+        return replace(
+            recipe,
+            epochs=recipe.epochs if self.epochs is None else self.epochs,
+            batch_size=recipe.batch_size if self.batch_size is None else self.batch_size,
+            augment=self.augment,
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Place:
+    """Where a run takes place.
+
+    Parameters
+    ----------
+    device
+        cpu, cuda, mps or auto.
+    precision
+        Precision of weights and arithmetic.
+    workers
+        Processes that read images from disk.
+    threads
+        CPU threads, by default OMP_NUM_THREADS or 1; a run repeats exactly only on the same number.
+    """
+
+    device: str = "auto"
+    precision: Precision = "32-true"
+    workers: int = 0
+    threads: int | None = None
+
+    def take(self) -> Hardware:
+        """The hardware of the run, with its threads set."""
+        from assay.nn import training
+
+        if self.threads is not None or "OMP_NUM_THREADS" not in os.environ:
+            training.use_threads(self.threads or 1)
+        return training.Hardware(self.device, self.precision, self.workers)
 
 
 def train_command(
@@ -28,19 +90,14 @@ def train_command(
     network: str,
     recipe: str,
     out: Path,
-    epochs: int | None = None,
-    batch_size: int | None = None,
+    changes: Changes = Changes(),
     seed: int = 0,
     folder: Path | None = None,
     n_train: int | None = None,
     held_out: int | None = None,
-    augment: bool = True,
     start: Path | None = None,
     record: Annotated[Record, Parameter(name="*", consume_multiple=True, negative_iterable="")] = Record(),  # noqa: B008 (frozen)
-    device: str = "auto",
-    precision: Precision = "32-true",
-    workers: int = 0,
-    threads: int | None = None,
+    place: Place = Place(),
 ) -> None:
     """Train a network and write its predictions; an interrupted run continues from its last epoch.
 
@@ -57,10 +114,6 @@ def train_command(
         focal@mukhoti2020,gamma=5.
     out
         Folder of the run.
-    epochs
-        Length of the training, by default that of the recipe; its schedule keeps its shape.
-    batch_size
-        Samples a step, by default those of the recipe.
     seed
         Seed of weights, order, augmentation and dropout; the held-out samples are the same for all seeds.
     folder
@@ -69,37 +122,20 @@ def train_command(
         Training samples to use; by default all.
     held_out
         Training samples to hold out; by default a tenth.
-    augment
-        Crop and flip images as is usual for the data set.
     start
         A safetensors file of weights to start from, here or in the folder of data sets; by default they are drawn.
-    device
-        cpu, cuda, mps or auto.
-    precision
-        Precision of weights and arithmetic.
-    workers
-        Processes that read images from disk.
-    threads
-        CPU threads, by default OMP_NUM_THREADS or 1; a run repeats exactly only on the same number.
     """
     if seed < 0:
         raise InputError(f"--seed must be 0 or more, got {seed}")
-    if threads is not None and threads < 1:
-        raise InputError(f"--threads must be 1 or more, got {threads}")
+    if place.threads is not None and place.threads < 1:
+        raise InputError(f"--threads must be 1 or more, got {place.threads}")
     needs("torch")
     needs("lightning")
     from assay.nn import recipes, training
     from assay.nn.data import Cut, load
 
-    if threads is not None or "OMP_NUM_THREADS" not in os.environ:
-        training.use_threads(threads or 1)
-    chosen = recipes.recipe(recipe)
-    chosen = replace(
-        chosen,
-        epochs=chosen.epochs if epochs is None else epochs,
-        batch_size=chosen.batch_size if batch_size is None else batch_size,
-        augment=augment,
-    )
+    hardware = place.take()
+    chosen = changes.of(recipes.recipe(recipe))
     splits = load(data, folder=folder, cut=Cut(held_out=held_out, n_train=n_train))
     made = training.fitting(network, splits.train, data, seed=seed)
     names = {"data": data, "network": network} | ({"folder": str(folder.resolve())} if folder else {})
@@ -115,16 +151,20 @@ def train_command(
         seed=seed,
         out=out,
         record=record,
-        hardware=training.Hardware(device, precision, workers),
+        hardware=hardware,
         names=names,
     )
     if os.environ.get("RANK", "0") == "0":
-        if trained.resumed_at:
-            show(f"{out}: {trained.resumed_at} of {chosen.epochs} epochs were done before", "dim")
-        for split, predictions in (("held_out", trained.held_out), ("test", trained.test)):
-            if predictions is not None:
-                show(_summary(split, predictions))
-        show(f"assay audit {out / 'test.npz'} has the details", "dim")
+        _report(trained, chosen.epochs, out)
+
+
+def _report(trained: Trained, epochs: int, out: Path) -> None:
+    if trained.resumed_at:
+        show(f"{out}: {trained.resumed_at} of {epochs} epochs were done before", "dim")
+    for split, predictions in (("held_out", trained.held_out), ("test", trained.test)):
+        if predictions is not None:
+            show(_summary(split, predictions))
+    show(f"assay audit {out / 'test.npz'} has the details", "dim")
 
 
 def _summary(split: str, predictions: Predictions) -> str:
