@@ -225,6 +225,18 @@ def test_normalized_images_of_a_set_with_its_own_moments_have_mean_0_and_deviati
 # --- embedded sets --------------------------------------------------------------------------------------------------
 
 
+def test_features_of_a_published_network_are_included():
+    """Nearest class means, from 2,000 images, are right on nine of ten others, as the network itself is."""
+    splits = load("cifar10_features", cut=Cut(n_train=2000, held_out=1000, seed=1))
+    assert (len(splits.train), len(splits.held_out), len(splits.test)) == (2000, 1000, 5000)
+    assert splits.test.index.equal(torch.arange(5000, 10000))
+    assert not set(splits.train.index.tolist()) & set(splits.held_out.index.tolist())
+    x, y = splits.train.x, splits.train.y
+    means = torch.stack([x[y == k].mean(0) for k in range(10)])
+    nearest = torch.cdist(splits.test.x, means).argmin(1)
+    assert (nearest == splits.test.y).float().mean() > 0.9
+
+
 def test_digits_are_split_by_seed_without_overlap():
     splits, other = load("digits"), load("digits", cut=Cut(seed=1, n_train=100))
     places = [set(part.index.tolist()) for part in (splits.train, splits.held_out, splits.test)]

@@ -14,6 +14,7 @@ from assay.nn.data._batches import Sampler, batch_sizes, batches, crop_and_flip,
 from assay.nn.data._cifar import cifar10, cifar100
 from assay.nn.data._datasets import Data, Inputs, Items, labeled_batches, samples_of, splits_of
 from assay.nn.data._digits import digits
+from assay.nn.data._features import cifar10_features
 from assay.nn.data._image_sets import image_folder, imagenet, svhn, tiny_imagenet
 from assay.nn.data._images import Images
 from assay.nn.data._newsgroups import newsgroups, newsgroups_random
@@ -27,6 +28,7 @@ DATA: Mapping[str, Loader] = MappingProxyType(
     {
         "digits": digits,
         "synthetic": synthetic,
+        "cifar10_features": cifar10_features,
         "cifar10": cifar10,
         "cifar100": cifar100,
         "svhn": svhn,
