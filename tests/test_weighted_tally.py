@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise
 from operator import add
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tallies import BOUNDED, EXACT, on_the_grid, outcomes_of, same, weighted_answers
 
 from assay import Outcomes, Predictions, audit, choose_threshold, compare, evaluate, files
 from assay._core.arrays import InputError
@@ -22,24 +22,7 @@ from assay.metrics import METRICS
 from assay.scale import Filling, Joint, Tally, tally, tally_files
 from assay.scale._cells import MOST
 
-BOUNDED = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc", "fpr95", "risk_at_80", "risk_at_95")
 AREAS = ("auroc", "aupr_success", "aurc", "e_aurc", "augrc")
-EXACT = ("accuracy", "ece", "mce", "rmsce", "oe", "mean_confidence")
-confidences = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 - 1e-15, 1e-300, 0.2, 0.5, 0.5 + 1e-7, 14 / 15]))
-weights = st.one_of(st.floats(0.1, 10), st.sampled_from([1.0, 2.0, 0.5]))
-answers = st.lists(st.tuples(confidences, st.booleans(), weights), min_size=1, max_size=60)
-cuts = st.lists(st.integers(0, 60), max_size=5)
-
-
-def outcomes_of(rows: list[tuple[float, bool, float]]) -> Outcomes:
-    confidence, correct, weight = map(list, zip(*rows, strict=True))
-    return Outcomes.from_scores(confidence, correct, weights=weight)
-
-
-def on_the_grid(outcomes: Outcomes) -> Tally:
-    filling = Filling(on_grid=True)
-    filling.add(outcomes)
-    return filling.tally()
 
 
 def many(seed: int = 0, n: int = 60_000, k: int = 4) -> Predictions:
@@ -51,47 +34,7 @@ def many(seed: int = 0, n: int = 60_000, k: int = 4) -> Predictions:
     return Predictions.from_logits(logits.astype(np.float32), labels, weights=weights)
 
 
-def same(a: Tally, b: Tally) -> bool:
-    """Rows and places exactly, sums to 1e-12."""
-    x, y = a.cells, b.cells
-    alike = (x.rows, x.level) == (y.rows, y.level) and np.array_equal(x.place, y.place)
-    close = np.allclose(x.table, y.table, rtol=1e-12, atol=0) and np.allclose(a.sums, b.sums, 1e-12, equal_nan=True)
-    return alike and np.array_equal(x.mixed, y.mixed) and bool(close)
-
-
-@given(answers)
-def test_few_weighted_rows_are_exact(rows):
-    o = outcomes_of(rows)
-    exact, found = evaluate(o), evaluate(Tally.of(o))
-    assert list(exact) == list(found)
-    np.testing.assert_allclose(list(found.values()), list(exact.values()), rtol=1e-9, atol=1e-12)
-
-
-@given(answers)
-def test_on_the_grid_metrics_are_within_their_bounds(rows):
-    o = outcomes_of(rows)
-    tally, exact = on_the_grid(o), evaluate(o)
-    found, bounds = evaluate(tally), tally.bounds()
-    assert tally.cells.level == 1
-    for key in EXACT:
-        assert found[key] == pytest.approx(exact[key], abs=1e-12)
-    for key in BOUNDED:
-        if not np.isnan(exact[key]):
-            assert abs(found[key] - exact[key]) <= bounds[key] + 1e-10, key
-
-
-@given(answers, cuts, st.randoms(use_true_random=False), st.booleans())
-def test_any_split_in_any_order_gives_the_same_tally(rows, cuts, random, grid):
-    make = on_the_grid if grid else Tally.of
-    whole = make(outcomes_of(rows))
-    random.shuffle(rows)
-    ends = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    parts = [make(outcomes_of(rows[a:b])) for a, b in pairwise(ends) if b > a]
-    assert same(reduce(add, parts), whole)
-    assert same(Tally.from_bytes(whole.to_bytes()), whole)
-
-
-@given(answers, st.booleans())
+@given(weighted_answers, st.booleans())
 def test_weights_of_one_are_none(rows, grid):
     make = on_the_grid if grid else Tally.of
     weighted = outcomes_of([(confidence, correct, 1.0) for confidence, correct, _ in rows])
@@ -99,7 +42,7 @@ def test_weights_of_one_are_none(rows, grid):
     assert evaluate(make(weighted)) == pytest.approx(plain, rel=1e-9, abs=1e-12, nan_ok=True)
 
 
-@given(answers)
+@given(weighted_answers)
 def test_a_weight_of_two_is_the_row_twice(rows):
     """But for metrics that count samples instead of shares."""
     twos = outcomes_of([(confidence, correct, 2.0 if correct else 1.0) for confidence, correct, _ in rows])
