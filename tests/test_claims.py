@@ -176,13 +176,20 @@ def test_equal_methods_are_rarely_told_apart():
 
 
 @pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.long)])
-@pytest.mark.parametrize(("recipes", "spread", "of_samples"), [(7, 0.5, 0.0), (7, 1.0, 0.3), (14, 0.5, 0.6)])
-def test_methods_of_unlike_training_noise_are_rarely_told_apart(recipes, spread, of_samples, draws):
-    """Each against the first, together at 5 %; standard deviations between seeds differ by factors of e^spread."""
+@pytest.mark.parametrize(
+    ("recipes", "spread", "of_samples", "wild"),
+    [(7, 0.5, 0.0, []), (7, 1.0, 0.3, []), (14, 0.5, 0.6, []), (12, 0.0, 0.3, [-1]), (12, 0.5, 0.3, [0])],
+)
+def test_methods_of_unlike_training_noise_are_rarely_told_apart(recipes, spread, of_samples, wild, draws):
+    """Each against the first, together at 5 %; standard deviations between seeds differ by factors of e^spread.
+
+    Those of `wild` recipes are ten times as large.
+    """
     rng, wrong = np.random.default_rng(8), 0
     names, level = [str(i) for i in range(recipes)], 1 - LEVEL / 2 / (recipes - 1)
     for _ in range(draws):
         values = np.exp(spread * rng.normal(size=recipes))[:, None] * rng.normal(size=(recipes, 3))
+        values[wild] *= 10
         values += of_samples * rng.normal(size=(recipes, 1))
         known = {
             Side(name): dict(zip(SEEDS, row, strict=True)) for name, row in zip(names, values.tolist(), strict=True)
@@ -290,6 +297,12 @@ def test_answers_that_do_not_fit_together_are_named(tmp_path):
         pq.write_table(table.set_column(table.column_names.index("confidence"), "confidence", column), file)
         with pytest.raises(InputError, match=r"here\.samples\.parquet: cannot be read: "):
             read_evidence(tmp_path, "here")
+
+
+def test_a_claim_on_a_temperature_names_its_calibrator():
+    kept = {"here": evidence(np.random.default_rng(0), a=1.0, b=1.0)}
+    with pytest.raises(InputError, match="'x' is on a temperature: name the calibrator"):
+        judge([claim(id="x", metric="temperature_distance")], kept)
 
 
 def test_a_metric_without_a_test_of_known_level_decides_nothing():

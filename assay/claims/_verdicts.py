@@ -21,6 +21,7 @@ from assay.study._shifts import MADE, corruption_and_severity
 Word = Literal["confirmed", "contradicted", "inconclusive", "not run"]
 LEVEL = 0.05  # chance that any interval of a regime misses
 LEAST = 3  # seeds: with two, the noise of training is not known well enough to keep that level
+PART = "calibration_part"
 BY_PART = ("ece", "ece_l2_mass")  # decided by the calibration part, whose difference has a test of known level
 OF_COLUMNS = ("overconfidence", "s99")  # means over samples
 OF_SEEDS = ("temperature_distance", "learned_epoch_spread", "best_strength")  # numbers without samples
@@ -79,6 +80,10 @@ class _Kept:
     @cached_property
     def tables(self) -> dict[tuple[Side, int], Tables]:
         return {key: Tables(o) for key, o in self.evidence.samples.items()}
+
+    @property
+    def recipes(self) -> list[str]:
+        return [*dict.fromkeys(of.recipe for of, _ in self.tables)]
 
 
 def judge(claims: Sequence[Claim], kept: Mapping[str, Evidence]) -> list[Judged]:
@@ -150,8 +155,7 @@ def _over_seeds(
     a = None if other is None else [kept.tables[other, seed] for seed in seeds]
     values_b = np.array([_value(metric, t) for t in b])
     values_a = np.zeros(len(b)) if a is None else np.array([_value(metric, t) for t in a])
-    recipes = dict.fromkeys(of.recipe for of, _ in kept.tables)
-    noise = _training(recipes, side, other, seeds, values), _of_samples(metric, a, b)
+    noise = _training(kept.recipes, side, other, seeds, values), _of_samples(metric, a, b)
     return values_a, values_b, _interval(float((values_b - values_a).mean()), noise, kept.level)
 
 
@@ -225,17 +229,30 @@ def _borrowing(own: str, values: Mapping[str, Mapping[int, float]], seeds: Seque
 
 
 def _by_part(claim: Claim, kept: _Kept, other: Side | None, name: str, seeds: Sequence[int]) -> Comparison:
-    """ECE, decided by the calibration part: its interval is turned into one of its root, which has the unit of ECE."""
+    """ECE, decided by the calibration part: its interval is turned into one of its root, which has the unit of ECE.
+
+    The noise of training is that of ECE itself. A square varies with its size: on the scale of the part one badly
+    calibrated recipe would lend its noise to all others.
+    """
     if other is None:
         raise InputError(f"the claim '{claim.id}' compares ECE with nothing: say against what")
-    a, b = (np.array([_value(claim.metric, kept.tables[of, seed]) for seed in seeds]) for of in (other, claim.side))
-    parts_a, _, interval = _over_seeds("calibration_part", kept, claim.side, other, seeds)
-    there = max(float(parts_a.mean()), 0.0)
 
-    def root(difference: float) -> float:
-        return sqrt(max(there + difference, 0.0)) - sqrt(there)
+    def values(of: Side, metric: str = claim.metric) -> dict[int, float]:
+        return {seed: _value(metric, kept.tables[of, seed]) for seed in kept.evidence.seeds(of)}
 
-    return _decided(claim, name, a, b, Interval(root(interval.low), root(interval.high)))
+    there, here = (float(np.mean([values(of, PART)[seed] for seed in seeds])) for of in (other, claim.side))
+    runs = ([kept.tables[of, seed] for seed in seeds] for of in (other, claim.side))
+    half = _of_samples(PART, *runs).half(kept.level)
+    effect, low, high = (_root(here + shift) - _root(there) for shift in (0.0, -half, half))
+    noise = _training(kept.recipes, claim.side, other, seeds, values).half(kept.level)
+    interval = Interval(max(effect - hypot(effect - low, noise), -_root(there)), effect + hypot(high - effect, noise))
+    a, b = (np.array([values(of)[seed] for seed in seeds]) for of in (other, claim.side))
+    return _decided(claim, name, a, b, interval)
+
+
+def _root(part: float) -> float:
+    """Of a calibration part, which is unbiased and may be negative."""
+    return sqrt(max(part, 0.0))
 
 
 def _of_numbers(claim: Claim, kept: _Kept, other: Side | None, name: str) -> Comparison:
@@ -265,6 +282,8 @@ def _by_seed(claim: Claim, evidence: Evidence, side: Side) -> dict[int, float]:
         seeds = sorted({row["seed"] for row in rows})
         return {seed: float(np.mean([row["value"] for row in rows if row["seed"] == seed])) for seed in seeds}
     if claim.metric == "temperature_distance":
+        if "temperature" not in side.calibrator:
+            raise InputError(f"the claim '{claim.id}' is on a temperature: name the calibrator that fits it")
         found = evidence.number(claim.metric, calibrator=side.calibrator, **wanted)
     elif claim.epochs is None or claim.metric == "weight_norm":
         found = evidence.number(claim.metric, **wanted)

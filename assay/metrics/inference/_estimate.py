@@ -8,9 +8,10 @@ from math import exp, inf, log, sqrt
 
 import numpy as np
 
-from assay._core.arrays import Floats
+from assay._core.arrays import Floats, Labels
 from assay.metrics.inference._intervals import Interval, student
 
+OUTLYING = 0.05  # chance that any of so many variances is called one
 ROUNDING = 1e-8  # differences that a model has from its own logits in another precision are none
 
 
@@ -60,31 +61,54 @@ def moderated(columns: Sequence[Floats]) -> list[Estimate]:
     """The mean of each column, with a variance that all columns lend each other strength for (Smyth 2004).
 
     A few runs of a method hardly tell how much runs differ. The variances of all methods have a common scale, and their
-    spread, less that of variances of so few values, says how far each may be from it: if they are alike, one is
-    estimated from all; if not, each keeps to its own.
+    spread, less that of variances of so few values, says how far each may be from it. A column that varies far more
+    than the others allow lends nothing and keeps to its own (after Phipson et al. 2016).
 
     >>> alone, _, _ = moderated([np.array([1.0, 2.0]), np.array([5.0, 6.1]), np.array([8.0, 9.2])])
     >>> alone.value, alone.degrees
-    (1.5, 3.0)
+    (1.5, 2.0)
     """
+    alone = [mean_estimate(column) for column in columns]
+    own, variance = np.array([len(x) - 1.0 for x in columns]), np.array([x.var(ddof=1) for x in columns])
+    alike = np.flatnonzero(variance > 0)
+    if len(alike) < 3:
+        return alone
+    alike = _without_outliers(own, variance, alike)
+    prior, common = _law(own[alike], variance[alike])
+    prior = min(prior, len(alike) / 3)  # so few variances do not tell more about their law
+    found = dict(enumerate(alone))
+    for i in {*alike.tolist(), *np.flatnonzero(variance == 0).tolist()}:
+        shared = (own[i] * variance[i] + prior * common) / (own[i] + prior)
+        found[i] = Estimate(alone[i].value, sqrt(shared / (own[i] + 1)), float(own[i] + prior))
+    return list(found.values())
+
+
+def _without_outliers(own: Floats, variance: Floats, alike: Labels) -> Labels:
+    """Columns whose variances may follow one law: the largest is left out while the others make it too unlikely."""
+    from scipy.special import fdtrc
+
+    while len(alike) > 3:
+        top = alike[np.argmax(variance[alike])]
+        rest = alike[alike != top]
+        prior, common = _law(own[rest], variance[rest])
+        chance = fdtrc(own[top], min(prior, own[rest].sum()), variance[top] / common)
+        if chance * len(alike) >= OUTLYING:
+            break
+        alike = rest
+    return alike
+
+
+def _law(own: Floats, variance: Floats) -> tuple[float, float]:
+    """Of variances of `own` degrees of freedom, the degrees and the scale of the law of their true values."""
     from scipy.special import digamma, polygamma
 
-    sizes = np.array([len(column) for column in columns])
-    own, variance = sizes - 1.0, np.array([column.var(ddof=1) for column in columns])
-    told = variance > 0
-    if told.sum() < 3:
-        return [mean_estimate(column) for column in columns]
-    half = own[told] / 2
-    logs = np.log(variance[told]) - digamma(half) + np.log(half)  # each is off from that of the truth by noise alone
+    half = own / 2
+    logs = np.log(variance) - digamma(half) + np.log(half)  # each is off from that of the truth by noise alone
     excess = float(logs.var(ddof=1) - polygamma(1, half).mean())
-    if excess > 0:
-        prior = 2 * _inverse_trigamma(excess)
-        common = exp(logs.mean() + digamma(prior / 2) - log(prior / 2))
-        variance = (own * variance + prior * common) / (own + prior)
-    else:
-        prior, variance = inf, np.full(len(own), own @ variance / own.sum())
-    degrees, errors = np.minimum(own + prior, own.sum()).tolist(), np.sqrt(variance / sizes).tolist()
-    return [Estimate(float(column.mean()), *pair) for column, *pair in zip(columns, errors, degrees, strict=True)]
+    if excess <= 0:
+        return inf, float(own @ variance / own.sum())
+    prior = 2 * _inverse_trigamma(excess)
+    return prior, exp(logs.mean() + digamma(prior / 2) - log(prior / 2))
 
 
 def _inverse_trigamma(y: float) -> float:
