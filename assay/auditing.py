@@ -55,7 +55,7 @@ class Audit:
     groups: dict[str, Audit] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     worst_first: tuple[str, ...] = ()  # names of groups, by the least p-value of a group's tests against the rest
-    detectable: dict[str, float] = field(default_factory=dict)  # over-confidence of a group that would have been seen
+    detectable: dict[str, float] = field(default_factory=dict)  # of a group, what would have been seen; absent if none
     by_label: bool = False  # whether the groups are chosen by the true label: then only their accuracy is judged
     tables: Tables | None = field(default=None, repr=False, compare=False)  # what it was read from: pages read on
 
@@ -160,7 +160,7 @@ def _accuracy_only(group: Audit) -> Audit:
 
 
 def _audit(t: Tables) -> Audit:
-    measurements = {key: _measurement(metric, t) for key, metric in METRICS.items() if metric.needs(t)}
+    measurements = {key: measured(metric, t) for key, metric in METRICS.items() if metric.needs(t)}
     return Audit(
         n=t.ranking.n,
         n_wrong=t.ranking.n_wrong,
@@ -177,8 +177,9 @@ def _positive(t: Tables) -> PositiveClass:
     return PositiveClass(_excess(t.positive.ranking), _p_value("ece_positive", t), name)
 
 
-def _measurement(metric: Metric, t: Tables) -> Measurement:
-    interval = metric.interval(t) if metric.interval else Withheld("no interval of known coverage")
+def measured(metric: Metric, t: Tables) -> Measurement:
+    """The value with its interval, noise floor and bound."""
+    interval = metric.bar(t)
     floor = metric.floor(t).mean if metric.floor else None
     bound = None if t.summary is None else t.summary.bounds().get(metric.key)
     if isinstance(interval, Withheld):
@@ -194,11 +195,16 @@ def _p_value(key: str, t: Tables) -> float:
 
 
 def calibrated(t: Tables) -> bool | None:
-    """Whether no miscalibration is shown, in the confidence or in the probability of class 1; None of a mere score."""
+    """Whether no miscalibration is shown, in the confidence or in the probability of class 1.
+
+    None of a mere score, and where too few samples cannot tell.
+    """
     if not t.is_probability:
         return None
     keys = ("ece", "ece_positive") if t.n_classes == 2 else ("ece",)
-    return min(holm([_p_value(key, t) for key in keys])) >= LEVEL
+    if min(holm([_p_value(key, t) for key in keys])) < LEVEL:
+        return False
+    return True if _most(measured(METRICS["ece"], t)) < BROAD else None
 
 
 def calibration_in_words(t: Tables) -> str:
@@ -230,9 +236,8 @@ def _top_in_words(found: Audit, p_value: float) -> str:
     ece, over = found["ece"], found["mean_confidence"].value - found["accuracy"].value
     against = _against(ece, p_value)
     if p_value >= LEVEL:
-        most = 1.0 if ece.interval is None else ece.interval.high
-        if most >= BROAD:
-            return f"Too few samples to tell whether the confidence is calibrated: ECE may be up to {most:.0%}"
+        if _most(ece) >= BROAD:
+            return f"Too few samples to tell whether the confidence is calibrated: ECE may be up to {_most(ece):.0%}"
         where = " in the confidence of the answers" if found.positive else ""
         return f"No sign of miscalibration{where}: {against}"
     if abs(over) < ece.value / 2:
@@ -244,10 +249,17 @@ def _positive_in_words(found: Audit, positive: PositiveClass, p_value: float) ->
     ece, excess = found["ece_positive"], positive.excess
     against = _against(ece, p_value)
     if p_value >= LEVEL:
+        if _most(ece) >= BROAD:
+            return f"Nor whether the probability of {positive.name} is: its ECE may be up to {_most(ece):.0%}"
         return f"No sign of it in the probability of {positive.name}: {against}"
     by = f"too {'high' if excess > 0 else 'low'} by {100 * abs(excess):.1f} points"
     where = "too high here and too low there" if abs(excess) < ece.value / 2 else by
     return f"The probability of {positive.name} is {where}: {against}"
+
+
+def _most(ece: Measurement) -> float:
+    """How large a calibration error may be; without an interval nothing is excluded."""
+    return 1.0 if ece.interval is None else ece.interval.high
 
 
 def _against(ece: Measurement, p_value: float) -> str:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay._core.arrays import InputError, Labels, Tags
+from assay._core.arrays import InputError
 from assay._core.showing import Library, data_frame, html_table
-from assay.metrics import COMPARED, METRICS, Metric, Summary, Tables, is_summary
+from assay._matching import NAMES, matched
+from assay.metrics import COMPARED, METRICS, Metric, Ranking, Summary, Tables, is_summary
 from assay.metrics.inference import Change, Estimate, Interval, Withheld, change, holm, mean_estimate, of_runs
 from assay.predictions import Outcomes, Predictions, unknown_source
 
@@ -32,6 +33,7 @@ AXES = {
 IN_POINTS = ("accuracy", "refinement")  # axes whose metric is a share, which one margin can be for
 NEEDS_ROWS = "a paired test needs the rows, not their summary"
 LEVEL = 0.05  # chance of calling two equal models different on any axis
+ROUNDING = 1e-8  # a smaller difference is none
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,14 @@ class Verdict:
 
     @property
     def reason(self) -> str:
+        tested = f"{self.metric}, p = {self.p_value:.2g}"
         if self.note or self.word != "none shown":
-            return self.note or f"{self.metric}, p = {self.p_value:.2g}"
-        shown = COMPARED[self.metric].unit(self.detectable)
-        return f"{self.metric}, p = {self.p_value:.2g}; {shown} would have been shown 4 times of 5"
+            return self.note or tested
+        if self.detectable < ROUNDING:
+            return f"{tested}; the two do not differ"
+        if not self.detectable < 1:
+            return f"{tested}; no difference could have been shown"
+        return f"{tested}; {COMPARED[self.metric].unit(self.detectable)} would have been shown 4 times of 5"
 
     def __str__(self) -> str:
         return f"{self.axis}: {self.word} ({self.reason})"
@@ -132,7 +138,7 @@ def compare(
     b: Read | Sequence[Either],
     *,
     margin: float | Mapping[str, float] | None = None,
-    names: tuple[str, str] = ("the first", "the second"),
+    names: tuple[str, str] = NAMES,
     joint: Joint | None = None,
     together: int = 1,
 ) -> Comparison:
@@ -158,15 +164,18 @@ def compare(
     """
     if is_summary(a) or is_summary(b):
         return _of_summaries(a, b, joint, _margins(margin), together)
+    if joint is not None:
+        raise InputError("joint is for summaries; rows are compared in pairs without it")
     first, second = _runs(a), _runs(b)
     if len(first) != len(second) or not first:
         raise InputError(f"both methods need the same number of runs, got {len(first)} and {len(second)}")
-    pairs = [_matched(x, y, names) for x, y in zip(first, second, strict=True)]
+    pairs = [matched(x, y, names) for x, y in zip(first, second, strict=True)]
     if len(pairs) > 1:
         _same_samples(pairs, names)
     tables = [(Tables(x), Tables(y)) for x, y in pairs]
     x, y = tables[0]
-    differences = {key: _difference(m, tables) for key, m in COMPARED.items() if m.needs(x) and m.needs(y)}
+    every = [t for pair in tables for t in pair]
+    differences = {key: _difference(m, tables) for key, m in COMPARED.items() if all(map(m.needs, every))}
     verdicts, shown = _verdicts(differences, _margins(margin), together)
     by_ids = pairs[0][0].ids is not None
     return Comparison(x.ranking.n, differences | shown, verdicts, by_ids, tables=(x, y), runs=len(pairs))
@@ -184,8 +193,10 @@ def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, 
         raise InputError("a summary can be compared with another summary only; give the rows of both, or of neither")
     x, y = Tables(a), Tables(b)
     n = x.ranking.n
-    if n != y.ranking.n or (joint is not None and n != len(joint)):
-        raise InputError(f"not the same samples: {n} rows against {y.ranking.n if joint is None else len(joint)}")
+    if n != y.ranking.n:
+        raise InputError(f"not the same samples: {n} rows against {y.ranking.n}")
+    if joint is not None:
+        _refuse_other_rows(joint, (x.ranking, y.ranking))
     there = [metric for metric in COMPARED.values() if metric.key in METRICS and metric.needs(x) and metric.needs(y)]
     found = {m.key: Difference(x.once(m.of), y.once(m.of), note=NEEDS_ROWS) for m in there}
     for key, tested in _of_pairs(joint).items() if joint is not None else ():
@@ -195,6 +206,18 @@ def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, 
     verdicts, shown = _verdicts(found, margins, together)
     told = tuple(replace(v, note=NEEDS_ROWS) if v.word == "cannot tell" else v for v in verdicts)
     return Comparison(n, found | shown, told, by_ids=False, tables=(x, y))
+
+
+def _refuse_other_rows(joint: Joint, rankings: Sequence[Ranking]) -> None:
+    """Refuse sums over pairs of other rows, other models, or the same two the other way round."""
+    if any(ranking.weighing is not None for ranking in rankings):
+        raise InputError("joint counts every row alike, and these summaries are of weighted rows; compare the rows")
+    for which, ranking, wrong in zip(NAMES, rankings, joint.errors, strict=True):
+        if (len(joint), wrong) != (ranking.n, ranking.n_wrong):
+            raise InputError(
+                f"joint has counted {len(joint)} rows with {wrong} errors of {which} model, its summary {ranking.n} "
+                f"rows with {ranking.n_wrong}; give the sum of Joint.of(first, second) over the rows of these two"
+            )
 
 
 def _of_pairs(joint: Joint) -> dict[str, Change]:
@@ -233,7 +256,7 @@ def common_rows(models: Mapping[str, Either]) -> dict[str, Either]:
 def _same_samples(pairs: list[tuple[Either, Either]], names: tuple[str, str]) -> None:
     """Runs of a method predict the same samples too."""
     for x, _ in pairs[1:]:
-        _matched(pairs[0][0], x, names)
+        matched(pairs[0][0], x, names)
 
 
 def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
@@ -250,7 +273,7 @@ def _difference(metric: Metric, tables: list[tuple[Tables, Tables]]) -> Differen
     first, second = ([pair[side] for pair in tables] for side in (0, 1))
     a, b = (np.array([t.once(metric.of) for t in runs]) for runs in (first, second))
     mean_a, mean_b = float(a.mean()), float(b.mean())
-    test = metric.paired(first, second) if metric.paired else Withheld("no paired test of known level")
+    test = metric.change(first, second)
     if isinstance(test, Withheld):
         return Difference(mean_a, mean_b, note=test.reason)
     if len(tables) > 1:
@@ -264,7 +287,8 @@ def _verdicts(
     """The verdict on each axis, and the differences that decide them with intervals that agree with them.
 
     Holm's procedure tests the least p-value at LEVEL / m, the next at LEVEL / (m - 1) and so on, until one is not
-    significant; the intervals have these levels.
+    significant; the intervals have these levels. Two one-sided tests at LEVEL / m each say that two models are
+    equivalent; their interval lies within the margin then, and where they do not say it the one shown does not.
     """
     there = [axis for axis, (metric, _) in AXES.items() if axis != POSITIVE or metric in differences]
     tested = {axis: differences.get(AXES[axis][0]) for axis in there}
@@ -277,19 +301,32 @@ def _verdicts(
             note = difference.note if difference else "a mere score only ranks"
             verdicts[axis] = Verdict(axis, metric, "cannot tell", nan, note)
             continue
-        found, level = corrected[axis] < LEVEL, LEVEL / left / together
-        shown[metric] = replace(difference, interval=_agreeing(difference.estimate.interval(1 - level / 2), found))
-        estimate, word, note = difference.estimate, "none shown", ""
+        found, level, estimate = corrected[axis] < LEVEL, 1 - LEVEL / left / together / 2, difference.estimate
+        one_sided, word, note = 1 - LEVEL / len(p_values) / together, "none shown", ""
         if found:
             word, left = "better" if sign * difference.value > 0 else "worse", left - 1
-        if (
-            axis in margins
-            and abs(estimate.value) + estimate.half(1 - LEVEL / len(p_values) / together) < margins[axis]
-        ):
-            word, note = "equivalent", f"{metric}, within {COMPARED[metric].unit(margins[axis])}"
-        detectable = estimate.half(1 - level / 2) + estimate.half(0.8)
-        verdicts[axis] = Verdict(axis, metric, word, corrected[axis], note, detectable)
+        elif axis in margins:
+            level = max(level, one_sided)
+        interval = _agreeing(estimate.interval(level), found)
+        if axis in margins and abs(estimate.value) + estimate.half(one_sided) < margins[axis]:
+            also = f"; {word} by less than that, p = {corrected[axis]:.2g}" if found else ""
+            word, note = "equivalent", f"{metric}, within {COMPARED[metric].unit(margins[axis])}{also}"
+            interval = estimate.interval(one_sided)
+        shown[metric] = replace(difference, interval=interval)
+        verdicts[axis] = Verdict(axis, metric, word, corrected[axis], note, _detectable(axis, estimate, level))
     return tuple(verdicts[axis] for axis in tested), shown
+
+
+def _detectable(axis: str, estimate: Estimate, level: float) -> float:
+    """The difference that would have been shown with a power of 80 %.
+
+    Accuracies that differ have more pairs of answers that do, and these vary more: with z the sum of both quantiles
+    z^2 / 4 pairs are added, which two models that answered alike would need.
+    """
+    both = estimate.half(level) + estimate.half(0.8)
+    if axis != "accuracy" or not both > 0:
+        return both
+    return both + (both / estimate.error) ** 2 / (4 * estimate.degrees)
 
 
 def _agreeing(interval: Interval, found: bool) -> Interval:
@@ -298,38 +335,3 @@ def _agreeing(interval: Interval, found: bool) -> Interval:
     if not found:
         return Interval(min(low, 0.0), max(high, 0.0))
     return Interval(low, high) if not low < 0 < high else Interval(0.0, high) if high > -low else Interval(low, 0.0)
-
-
-def _matched(a: Either, b: Either, names: tuple[str, str]) -> tuple[Either, Either]:
-    """Both with their rows in the same order, or an error that says why they are not the same samples."""
-    if (a.ids is None) != (b.ids is None):
-        has, lacks = names if b.ids is None else names[::-1]
-        raise InputError(f"{has} has ids and {lacks} has none; give them to both or to neither")
-    if len(a) != len(b):
-        raise InputError(f"not the same samples: {len(a)} rows against {len(b)}")
-    if a.ids is not None and b.ids is not None:
-        b = b[_order(a.ids, b.ids, names)]
-    for column in ("weights", "cluster"):
-        x, y = getattr(a, column), getattr(b, column)
-        if (x is None) != (y is None) or (x is not None and not np.array_equal(x, y)):
-            raise InputError(f"the {column} of the same samples must be the same in {names[0]} and {names[1]}")
-    if isinstance(a, Predictions) and isinstance(b, Predictions):
-        other = a.labels != b.labels
-        if other.any():
-            row = int(other.argmax())
-            labels = f"label {a.labels[row]} in {names[0]}, {b.labels[row]} in {names[1]}"
-            hint = "" if a.ids is not None else "; without ids rows are paired in order, ids would match them"
-            raise InputError(f"not the same samples: row {row} has {labels}{hint}")
-    return a, b
-
-
-def _order(ids: Tags, other: Tags, names: tuple[str, str]) -> Labels:
-    """Rows of `other` in the order of `ids`."""
-    if ids.dtype.kind != other.dtype.kind and "U" in ids.dtype.kind + other.dtype.kind:
-        ids, other = ids.astype(str), other.astype(str)
-    sorting = np.argsort(other)
-    place = np.searchsorted(other, ids, sorter=sorting).clip(max=len(other) - 1)
-    missing = other[sorting[place]] != ids
-    if missing.any():
-        raise InputError(f"not the same samples: id {ids[missing.argmax()]} is in {names[0]} only")
-    return np.asarray(sorting[place])

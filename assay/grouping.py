@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import pi, sqrt
 
 import numpy as np
 
 from assay import metrics
-from assay._core.arrays import Mask
+from assay._core.arrays import Floats, Labels, Mask
 from assay.metrics import Summary, Tables
 from assay.metrics.inference import (
     Estimate,
@@ -25,6 +25,7 @@ from assay.metrics.inference import (
 from assay.predictions import Outcomes, Predictions
 
 LEVEL = 0.05  # chance of naming any group where none is worse
+BY_CHANCE = 1e-3  # groups of one label each are chosen by it if chance does this less often
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Groups:
 
     findings: tuple[Finding, ...]
     worst_first: tuple[str, ...]  # names of groups, by the least p-value of a group's tests against the rest
-    detectable: dict[str, float]  # over-confidence beyond the rest that would have been seen 4 times of 5
+    # Over-confidence beyond the rest that would have been seen 4 times of 5; of a group that is not here, none would.
+    detectable: dict[str, float]
 
 
 def group_tests(outcomes: Outcomes, rows: dict[str, Mask], *, by_label: bool) -> Groups:
@@ -71,40 +73,66 @@ def summary_tests(groups: dict[str, tuple[Summary, Summary]], *, by_label: bool)
 
 
 def _tested(groups: dict[str, tuple[Tables, Tables]], names: list[str], by_label: bool) -> Groups:
-    errors: dict[str, Estimate] = {}
-    tests = [test for name, (a, b) in groups.items() for test in _against_rest(name, a, b, errors, by_label)]
-    return _judged(tests, errors, names)
-
-
-def _judged(tests: list[Finding], errors: dict[str, Estimate], names: list[str]) -> Groups:
+    tests = [test for name, (a, b) in groups.items() for test in _against_rest(name, a, b, by_label)]
     tests.sort(key=lambda test: test.p_value)
     corrected = holm([test.p_value for test in tests])
     named = tuple(replace(test, p_value=p) for test, p in zip(tests, corrected, strict=True) if p < LEVEL)
     order = tuple(dict.fromkeys([*(test.group for test in tests), *names]))
-    strict = 1 - LEVEL / 2 / max(len(tests), 1)
-    return Groups(named, order, {name: gap.half(strict) + gap.half(0.8) for name, gap in errors.items()})
+    of_over_confidence = {test.group for test in tests if test.metric == "over_confidence"}
+    could = {name: _detectable(*groups[name], len(tests)) for name in groups if name in of_over_confidence}
+    return Groups(named, order, {name: size for name, size in could.items() if size is not None})
+
+
+def _detectable(group: Tables, rest: Tables, n_tests: int) -> float | None:
+    """Over-confidence beyond the rest that the tests see 4 times of 5; none if even an accuracy of 0 is less.
+
+    A group that is more over-confident has more errors, and more noise where there are few: if each chance p to be
+    right falls by d, its variance p (1 - p) grows by d (2 p - 1) - d^2. The size is the d that its own noise allows.
+    """
+    a, b = group.once(_over_confidence), rest.once(_over_confidence)
+    like_the_rest = metrics.mean_confidence(group) - b.value  # the accuracy that the group would have
+    gap, n = _difference(a, b), _samples(group)
+    unit = Estimate(0.0, 1.0, min(gap.degrees, a.degrees))
+    quantiles = unit.half(1 - LEVEL / 2 / n_tests) + unit.half(0.8)
+    growth = quantiles**2 / n
+    half = growth * max(2 * like_the_rest - 1, 0.0) / 2
+    size = (half + sqrt(half**2 + (1 + growth) * (quantiles * gap.error) ** 2)) / (1 + growth)
+    size = max(size, quantiles * gap.error) + sqrt(2 / pi) * b.error  # the noise of the rest moves it away from 0
+    return size if size <= min(like_the_rest, 1.0) else None
 
 
 def chosen_by_label(predictions: Predictions | Outcomes) -> bool:
-    """Whether the group is a function of the true label.
+    """Whether the group is a function of the true label, or the label one of the group.
 
     Such groups select on the outcome: answers of a calibrated model are over-confident where the label is a rare one.
+    Groups so small that all may have one label each by chance are none.
     """
     if not isinstance(predictions, Predictions) or predictions.group is None:
         return False
     names, member = np.unique(predictions.group, return_inverse=True)
-    pairs = np.unique(predictions.labels * len(names) + member)
-    return len(names) > 1 and len(pairs) == len(np.unique(predictions.labels))
+    labels, label = np.unique(predictions.labels, return_inverse=True)
+    pairs = len(np.unique(label * len(names) + member))
+    if min(len(names), len(labels)) < 2:
+        return False
+    if pairs == len(labels):
+        return True
+    return pairs == len(names) and _chance_of_one_label_each(np.bincount(member), np.bincount(label)) < BY_CHANCE
 
 
-def _against_rest(name: str, group: Tables, rest: Tables, errors: dict[str, Estimate], by_label: bool) -> list[Finding]:
+def _chance_of_one_label_each(sizes: Labels, of_label: Labels) -> float:
+    """That every group has one label, if labels are drawn at random."""
+    one_label: Floats = ((of_label / of_label.sum()) ** sizes[:, None]).sum(1)
+    return float(one_label.prod())
+
+
+def _against_rest(name: str, group: Tables, rest: Tables, by_label: bool) -> list[Finding]:
     """Tests that the group's accuracy, calibration and ranking are worse."""
     accuracies = metrics.accuracy(group), metrics.accuracy(rest)
     tests = [Finding(name, "accuracy", *accuracies, _less_accurate(group, rest))]
     if by_label:
         return tests
     if group.is_probability and min(group.ranking.n, rest.ranking.n) > 1:
-        tests.append(_over_confident(name, _over_confidence(group), _over_confidence(rest), errors))
+        tests.append(_over_confident(name, group.once(_over_confidence), rest.once(_over_confidence)))
     if too_few_in(group) or too_few_in(rest):
         return tests
     if group.is_probability and group.summary is None:
@@ -114,26 +142,35 @@ def _against_rest(name: str, group: Tables, rest: Tables, errors: dict[str, Esti
     return [*tests, Finding(name, "auroc", x.value, y.value, _worse(_difference(y, x)))]
 
 
-def _over_confident(name: str, a: Estimate, b: Estimate, errors: dict[str, Estimate]) -> Finding:
-    """The test of over-confidence; the difference is noted."""
-    errors[name] = _difference(a, b)
+def _over_confident(name: str, a: Estimate, b: Estimate) -> Finding:
     # No farther from 0 than the signed difference from that, so the two-sided p-value is an upper bound.
-    farther = replace(errors[name], value=max(abs(a.value) - abs(b.value), 0.0))
-    return Finding(name, "over_confidence", a.value, b.value, farther.p_value(), a.interval())
+    farther = replace(_difference(a, b), value=max(abs(a.value) - abs(b.value), 0.0))
+    around = Interval(max(a.interval().low, -1.0), min(a.interval().high, 1.0))
+    return Finding(name, "over_confidence", a.value, b.value, farther.p_value(), around)
 
 
 def _over_confidence(t: Tables) -> Estimate:
-    """Mean confidence minus accuracy, no surer than if the confidences were right: no error seen is not none."""
+    """Mean confidence minus accuracy, no surer than if the confidences were right."""
     d, r = design(t), t.ranking
     if d is not None:
         c = d.rows.confidence
-        found, least = d.mean(c - d.rows.correct), float(d.squares @ (c * (1 - c)))
-        return replace(found, error=sqrt(max(found.error**2, least / d.n**2)))
+        return _no_surer(d.mean(c - d.rows.correct), float(d.squares @ (c * (1 - c))) / d.n**2, t)
     c, n = r.score, r.n
     mean = float(r.claimed[-1] - r.right[-1]) / n
     squares = float((1 - c) ** 2 @ r.hits + c**2 @ r.misses)
     spread = max(squares - n * mean**2, 0.0) / (n - 1)
-    return Estimate(mean, sqrt(max(spread / n, float(c * (1 - c) @ r.size) / n**2)), n - 1)
+    return _no_surer(Estimate(mean, sqrt(spread / n), n - 1), float(c * (1 - c) @ r.size) / n**2, t)
+
+
+def _no_surer(found: Estimate, variance: float, t: Tables) -> Estimate:
+    """With at least this variance, and that of one answer unlike all others: none seen is not none."""
+    return replace(found, error=sqrt(max(found.error**2, variance, _samples(t) ** -2)))
+
+
+def _samples(t: Tables) -> float:
+    """Independent samples of equal weight that these tell as much as."""
+    d = design(t)
+    return t.ranking.n if d is None else d.samples
 
 
 def _less_accurate(group: Tables, rest: Tables) -> float:
@@ -142,8 +179,8 @@ def _less_accurate(group: Tables, rest: Tables) -> float:
     if d is None or other is None:
         return fisher(r.n_wrong, r.n, s.n_wrong, s.n)
     a, b = (x.mean((~x.rows.correct).astype(np.float64)) for x in (d, other))
-    spread = sqrt(b.value * (1 - b.value) / d.n)  # no error seen is not none
-    return _worse(_difference(replace(a, error=max(a.error, spread)), b))
+    spread = max(b.value * (1 - b.value), 0.0) / d.n  # sums round
+    return _worse(_difference(_no_surer(a, spread, group), b))
 
 
 def _auroc(t: Tables) -> Estimate:

@@ -65,7 +65,7 @@ def judge(scores: ArrayLike, labels: ArrayLike, *, risk: float = 0.05) -> Judged
     >>> chance = rng.beta(0.6, 0.2, 5000)
     >>> labels = np.where(np.arange(5000) < 300, rng.random(5000) < chance, np.nan)
     >>> print(judge(chance**0.5, labels))
-    76.9% of the answers are right (73.5% to 80.0%), where the judge says 82.6%; 63.1% of its verdicts can be trusted
+    76.9% of the answers are right (73.5% to 80.0%), where the judge says 82.6%; 61.3% of its verdicts can be trusted
     """
     score, label = floats(scores, name="scores", ndim=1), np.asarray(labels, dtype=np.float64)
     _check(score, label)

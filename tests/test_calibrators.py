@@ -742,6 +742,19 @@ def test_logits_at_the_end_of_their_precision_stay_finite():
     np.testing.assert_array_equal(softmax(found)[0], [1, 0, 0])
 
 
+def test_auto_takes_copies_of_a_cluster_for_one_row():
+    """Calibrated confidences, each ten times: without the clusters the copies would pass for evidence."""
+    changed = {True: 0, False: 0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        c = rng.uniform(0.5, 1, 200)
+        correct, row = rng.random(200) < c, np.repeat(np.arange(200), 10)
+        for known in changed:
+            rows = Outcomes.from_scores(c[row], correct[row], cluster=row if known else None)
+            changed[known] += auto(rows) != maps.Sequence(auto(rows).fit, ())
+    assert changed[True] <= 2 < changed[False]
+
+
 def test_auto_is_the_same_on_any_number_of_threads(predictions, monkeypatch):
     monkeypatch.setattr(loops, "PART", 2**10)  # so that these few rows are cut into parts
     found = []

@@ -18,7 +18,7 @@ LAYERS = [
     "_core.manifest",
     "_core.loops",
     "predictions nn.names",
-    "files metrics",
+    "files _matching metrics",
     "scores maps scale grouping",
     "auditing calibrators thresholds",
     "boards comparing epochs examples published selective sklearn",

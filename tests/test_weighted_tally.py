@@ -147,7 +147,7 @@ def test_what_a_weighted_tally_cannot_tell_is_refused():
         choose_threshold(Tally.of(p), risk=0.1)
     with pytest.raises(InputError, match="weighted rows must be in memory"):
         streamed_temperature(lambda: [p])
-    with pytest.raises(InputError, match="compare weighted rows in memory"):
+    with pytest.raises(InputError, match="compare rows with weights in memory"):
         Joint.of(p, p)
     assert "needs the rows" in compare(Tally.of(p), Tally.of(p))["auroc"].note
 

@@ -26,6 +26,10 @@ class InputError(ValueError):
     """The input is wrong; the message says what, where and what to do."""
 
 
+class NoRows(InputError):
+    """Rows are needed and there are none."""
+
+
 def array(values: ArrayLike, *, name: str) -> Array:
     """View `values` as a numpy array of numbers, sharing memory where it can; lists of floats become float64."""
     x = _foreign(values, name)
@@ -49,7 +53,7 @@ def floats(values: ArrayLike, *, name: str, ndim: int) -> Array:
         shape = "[n]" if ndim == 1 else "[n, k]"
         raise InputError(f"{name} must have shape {shape}, got {list(x.shape)}")
     if len(x) == 0:
-        raise InputError(f"{name}: no rows")
+        raise NoRows(f"{name}: no rows")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assay._core.arrays import InputError, Labels, Tags
-from assay.auditing import Measurement
+from assay.auditing import Measurement, measured
 from assay.calibrators import auto
 from assay.files import Sheet
 from assay.maps import apply
 from assay.metrics import METRICS, Tables, evaluate
-from assay.metrics.inference import Withheld
 from assay.predictions import Outcomes
 from assay.thresholds import choose_threshold
 
@@ -50,21 +49,11 @@ def measure(sheet: Sheet) -> Measured:
     t = Tables(rows, draws=DRAWS)
     return Measured(
         n=len(rows),
-        cells={key: _cell(key, t) for key in KEYS},
+        cells={key: measured(METRICS[key], t) for key in KEYS},
         answerable=choose_threshold(t, risk=RISK).coverage,
         corrected=_corrected(rows, sheet.question),
         categories=_by_category(rows),
     )
-
-
-def _cell(key: str, t: Tables) -> Measurement:
-    """The value with its interval."""
-    metric = METRICS[key]
-    floor = metric.floor(t).mean if metric.floor else None
-    bar = metric.interval(t) if metric.interval else Withheld("no interval of known coverage")
-    if isinstance(bar, Withheld):
-        return Measurement(t.once(metric.of), None, floor, bar.reason)
-    return Measurement(t.once(metric.of), bar, floor)
 
 
 def _corrected(rows: Outcomes, question: Tags) -> Corrected | None:
@@ -72,7 +61,7 @@ def _corrected(rows: Outcomes, question: Tags) -> Corrected | None:
         after, fold = cross_fitted(rows, question)
     except InputError:  # too few rows to fit and judge a map
         return None
-    return Corrected(_cell("ece", Tables(after, draws=DRAWS)), auroc_within(after, fold))
+    return Corrected(measured(METRICS["ece"], Tables(after, draws=DRAWS)), auroc_within(after, fold))
 
 
 def auroc_within(rows: Outcomes, fold: Labels) -> float:

@@ -14,7 +14,13 @@ from assay.calibrators._in_sequence import in_sequence
 from assay.calibrators._matrix import dirichlet, matrix
 from assay.calibrators._one_vs_rest import histogram_mass_one_vs_rest, histogram_one_vs_rest, isotonic_one_vs_rest
 from assay.calibrators._shared_rows import rows_digest, shared_rows
-from assay.calibrators._streamed import apply_to_files, streamed_temperature, summary_histogram, summary_isotonic
+from assay.calibrators._streamed import (
+    apply_to_files,
+    calibrated_chunks,
+    streamed_temperature,
+    summary_histogram,
+    summary_isotonic,
+)
 from assay.calibrators._structured import structured_matrix, structured_vector
 from assay.calibrators._temperature import (
     fixed_temperature,
@@ -83,6 +89,7 @@ __all__ = [
     "apply_to_files",
     "auto",
     "beta",
+    "calibrated_chunks",
     "calibrator",
     "cross_applied",
     "cross_validated",

@@ -19,6 +19,7 @@ from assay.calibrators._temperature import temperature
 from assay.calibrators._top_label import beta, isotonic, platt, spline, without_ties
 from assay.calibrators._vector import vector
 from assay.maps import Candidate, Fit, Map, Sequence, apply
+from assay.metrics.inference import design_of
 from assay.predictions import Outcomes, Predictions
 
 Calibrator = Callable[[Any], Map]
@@ -101,7 +102,7 @@ class _Race:
     ):
         self.held_out, self.fold, self.progress = held_out, fold, progress
         self.before = held_out.outcomes()
-        self.weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
+        self.weights = _weights(self.before)
         self.running = {calibrator.__name__: calibrator for calibrator in family}
         self.losses = {name: np.full(len(held_out), np.nan) for name in (UNCHANGED, *self.running)}
         self.notes = dict.fromkeys(self.losses, "")
@@ -147,7 +148,7 @@ class _Race:
         compared = [self.losses[name][seen] for name in (UNCHANGED, *self.running)]
         best = min(compared, key=self._mean(seen))
         for name in tuple(self.running):
-            found = _candidate(name, self.losses[name][seen], best, self.weights[seen])
+            found = _candidate(name, self.losses[name][seen], best, self.before[seen])
             if not isfinite(found.loss) or found.behind > max(FAR * found.error, MATTERS):
                 self.running.pop(name)
                 self.notes[name] = note
@@ -162,7 +163,7 @@ class _Race:
         table = []
         for name, loss in self.losses.items():
             seen = ~np.isnan(loss)
-            found = _candidate(name, loss[seen], best[seen], self.weights[seen])
+            found = _candidate(name, loss[seen], best[seen], self.before[seen])
             table.append(replace(found, note=self.notes[name]))
         return tuple(table)
 
@@ -198,12 +199,20 @@ def _loss(before: Outcomes, after: Outcomes) -> Floats:
         return -np.where(right, np.log(c), np.log1p(-c) + share)
 
 
-def _candidate(name: str, loss: Floats, best: Floats, weights: Floats) -> Candidate:
+def _candidate(name: str, loss: Floats, best: Floats, rows: Outcomes) -> Candidate:
+    weights = _weights(rows)
     mean = float(np.average(loss, weights=weights))
     if not isfinite(mean):
         return Candidate(name, inf, inf, 0.0)
     behind = loss - best
     center = float(np.average(behind, weights=weights))
+    design = design_of(rows)
+    if design is not None and design.cluster is not None:
+        return Candidate(name, mean, center, design.mean(behind).error)
     n = float(weights.sum()) ** 2 / float(weights @ weights)
     error = sqrt(float(np.average((behind - center) ** 2, weights=weights)) / max(n - 1, 1))
     return Candidate(name, mean, center, error)
+
+
+def _weights(rows: Outcomes) -> Floats:
+    return np.ones(len(rows)) if rows.weights is None else rows.weights

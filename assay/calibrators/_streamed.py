@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from math import nan
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +15,7 @@ import numpy as np
 
 from assay import maps
 from assay._core import loops
-from assay._core.arrays import Floats, InputError
+from assay._core.arrays import Floats, InputError, NoRows
 from assay.calibrators._temperature import least_nll, logits_of, spread
 from assay.calibrators._top_label import bin_values, pooled_points
 from assay.files import Columns, read_rows, write_chunks
@@ -38,13 +40,13 @@ def streamed_temperature(chunks: Chunks) -> Temperature:
     >>> round(streamed_temperature(lambda: parts).t, 3)
     2.744
     """
-    first = _with_classes(next(iter(chunks()), None))
+    first = _with_classes(next(iter(chunks()), None), None)
     z, labels = logits_of(first), first.labels
     start = least_nll(lambda b: loops.moments(z, labels, b), z.dtype, 1 / spread(z), 1 / spread(z)).b
 
     def moments(b: float) -> Floats:
         sums, n = np.zeros(4), 0
-        for chunk in map(_with_classes, chunks()):
+        for chunk in (_with_classes(rows, first.n_classes) for rows in chunks()):
             sums += len(chunk) * loops.moments(logits_of(chunk), chunk.labels, b)
             n += len(chunk)
         rows[b] = n
@@ -59,13 +61,17 @@ def streamed_temperature(chunks: Chunks) -> Temperature:
     return Temperature(fit, 1 / found.b, first.n_classes)
 
 
-def _with_classes(chunk: Predictions | Outcomes | None) -> Predictions:
+def _with_classes(chunk: Predictions | Outcomes | None, n_classes: int | None) -> Predictions:
     if chunk is None:
-        raise InputError("no rows")
+        raise NoRows("no rows")
     if not isinstance(chunk, Predictions):
         raise InputError("a temperature needs the logits of all classes; confidences allow isotonic and histogram")
     if chunk.weights is not None:
         raise InputError("a temperature in passes counts every row alike; weighted rows must be in memory")
+    if n_classes not in (None, chunk.n_classes):
+        raise InputError(
+            f"one temperature is for one number of classes; these rows have {n_classes} and {chunk.n_classes}"
+        )
     return chunk
 
 
@@ -96,18 +102,27 @@ def _fitted(r: Ranking, mapping: Fitted) -> Fitted:
 def apply_to_files(mapping: Map, source: str | Path, folder: Path, columns: Columns = STANDARD) -> int:
     """Write calibrated predictions, a Parquet file for each file of a folder or a pattern; how many rows there were.
 
-    Each file is read and written chunk by chunk, and appears whole or not at all.
+    Each file is read and written chunk by chunk, and appears whole or not at all; one without rows is left out. Files
+    of subfolders are written to subfolders of the same names.
     """
-    files = [Path(file) for file in shards(source)]
-    targets = [folder / f"{file.stem}.parquet" for file in files]
-    if len(set(targets)) < len(targets) or {x.resolve() for x in targets} & {x.resolve() for x in files}:
+    files, base = [Path(file) for file in shards(source)], Path(source)
+    places = [file.relative_to(base) if base.is_dir() else Path(file.name) for file in files]
+    targets = [(folder / place).with_name(f"{place.stem}.parquet") for place in places]
+    inside = base.is_dir() and folder.resolve().is_relative_to(base.resolve())
+    if inside or len(set(targets)) < len(targets) or {x.resolve() for x in targets} & {x.resolve() for x in files}:
         raise InputError(f"{folder}: two files would get one name, or one that is read; give a folder of its own")
     folder.mkdir(parents=True, exist_ok=True)
-    return sum(
-        write_chunks(_applied(mapping, file, columns), target) for file, target in zip(files, targets, strict=True)
-    )
+    written = 0
+    for file, target in zip(files, targets, strict=True):
+        chunks = calibrated_chunks(mapping, file, columns)
+        for first in chunks:  # if there is any
+            target.parent.mkdir(parents=True, exist_ok=True)
+            written += write_chunks(chain([first], chunks), target)
+    return written
 
 
-def _applied(mapping: Map, file: Path, columns: Columns) -> Iterator[Predictions | Outcomes]:
-    for chunk in read_rows(file, columns):
-        yield maps.apply(mapping, chunk)
+def calibrated_chunks(mapping: Map, file: Path | str, columns: Columns = STANDARD) -> Iterator[Predictions | Outcomes]:
+    """The rows of a file under a map, chunk by chunk; none of a file without rows."""
+    with suppress(NoRows):
+        for chunk in read_rows(file, columns):
+            yield maps.apply(mapping, chunk)

@@ -35,7 +35,7 @@ class Counting:
     Parameters
     ----------
     exact
-        Of many files: sort the rows on the disk, so that the metrics of the ranking are exact too.
+        Of many files: sort the rows on the disk, so that the metrics of the ranking of all rows are exact too.
     state
         Of many files: keep in this file what has been counted; after a kill the same command goes on from there.
     skip_bad
@@ -218,7 +218,8 @@ def _exactness(found: Audit, *, sorted_rows: bool) -> str:
     unknown = [key for key, bound in shown.items() if bound is None]
     if not off and not unknown:
         return "every number is exact."
-    parts = ["read on a grid of confidence", "the rows have been sorted" if sorted_rows else "--exact sorts the rows"]
+    done = "the rows have been sorted" + (", though not those of each group" if found.groups else "")
+    parts = ["read on a grid of confidence", done if sorted_rows else "--exact sorts the rows"]
     parts += [f"off by at most {', '.join(off)}"] if off else []
     parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
     return f"{'; '.join(parts)}; all others are exact."

@@ -78,7 +78,10 @@ def calibrate_command(
         Judge the map even on rows that it was fitted on.
     """
     refuse_group(columns)
-    not_over(out, save, json, html, reading=[held_out, apply])
+    into_folder = (
+        out is not None and apply is not None and is_sharded(apply) and out.is_dir() and not any(out.iterdir())
+    )
+    not_over(None if into_folder else out, save, json, html, reading=[held_out, apply])
     if is_sharded(held_out) or (apply is not None and is_sharded(apply)):
         if html is not None:
             raise InputError("--html needs the rows; give files instead of folders")

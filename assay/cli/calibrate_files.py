@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -11,14 +10,19 @@ from rich.text import Text
 from assay import maps
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
-from assay.calibrators import apply_to_files, streamed_temperature, summary_histogram, summary_isotonic
+from assay.calibrators import (
+    apply_to_files,
+    calibrated_chunks,
+    streamed_temperature,
+    summary_histogram,
+    summary_isotonic,
+)
 from assay.cli.output import console, show, working
 from assay.comparing import compare
-from assay.files import Columns, read_chunks, read_rows
+from assay.files import Columns, write_chunks
 from assay.maps import Map
-from assay.predictions import Outcomes, Predictions
 from assay.report.corrections import calibrators_view
-from assay.scale import shards, tally, tally_files
+from assay.scale import chunks_of, is_sharded, shards, tally, tally_files
 
 METHODS = ("temperature", "isotonic", "histogram")
 
@@ -38,7 +42,7 @@ def calibrate_files(
     if (out is not None or json is not None) and test is None:
         flag, what = ("--out", "calibrate") if out is not None else ("--json", "judge the map on")
         raise InputError(f"{flag} needs --apply, the predictions to {what}")
-    if test is not None and {*map(str, shards(held_out))} & {*map(str, shards(test))}:
+    if test is not None and _resolved(held_out) & _resolved(test):
         raise InputError(f"{held_out} and {test} share a file; judge on rows that were not fitted on")
     not_over(save, json, reading=[held_out, test])
     with working(f"fitting {method}"):
@@ -50,9 +54,11 @@ def calibrate_files(
         return
     with working("applying"):
         before = tally_files(test, columns)
-        after = tally(_calibrated(mapping, test, columns))
-        if out is not None:
+        after = tally(chunk for file in shards(test) for chunk in calibrated_chunks(mapping, file, columns))
+        if out is not None and is_sharded(test):
             apply_to_files(mapping, test, out, columns)
+        elif out is not None:
+            write_chunks(calibrated_chunks(mapping, test, columns), out)
     comparison = compare(before, after)
     judged_on = f"{len(before):,} rows, of the test set"
     show(calibrators_view({method: (mapping, comparison)}, judged_on, {}, in_folds=False, width=console().width))
@@ -64,17 +70,11 @@ def calibrate_files(
 
 def _fitted(held_out: Path, method: str, columns: Columns) -> Map:
     if method == "temperature":
-        return streamed_temperature(partial(_chunks, held_out, columns))
+        return streamed_temperature(partial(chunks_of, held_out, columns))
     counted = tally_files(held_out, columns)
     return summary_isotonic(counted) if method == "isotonic" else summary_histogram(counted)
 
 
-def _chunks(source: Path, columns: Columns) -> Iterator[Predictions | Outcomes]:
-    for file in shards(source):
-        yield from read_chunks(file, columns)
-
-
-def _calibrated(mapping: Map, source: Path, columns: Columns) -> Iterator[Predictions | Outcomes]:
-    for file in shards(source):
-        for chunk in read_rows(file, columns):
-            yield maps.apply(mapping, chunk)
+def _resolved(source: Path) -> set[str]:
+    """The files of a source, however they are named."""
+    return {file if isinstance(file, str) else str(file.resolve()) for file in shards(source)}

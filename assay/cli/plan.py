@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from assay import examples, files
 from assay._core.arrays import InputError
-from assay.cli.inputs import STANDARD, ColumnNames, refuse_columns
+from assay.cli.inputs import STANDARD, ColumnNames, refuse_columns, refuse_group
 from assay.cli.output import show
 from assay.planning import plan
 
@@ -23,6 +23,8 @@ def plan_command(
 ) -> None:
     """Tell how many samples it takes to show a difference; without a file, of models like an embedded example.
 
+    Columns of weights and clusters count: the samples are those of a study that is weighted and clustered alike.
+
     Parameters
     ----------
     pilot
@@ -32,8 +34,10 @@ def plan_command(
     detect
         What to detect: ece=0.01, auroc=0.02 or risk=0.005, in natural units; several are separated by spaces.
     """
+    refuse_group(columns)
     if pilot is None:
         refuse_columns(columns)
+        show("No file given: the pilot is the embedded example, a small ResNet on CIFAR-10.", "dim")
     rows = examples.load() if pilot is None else files.read(pilot, columns)
     second = None if other is None else files.read(other, columns)
     for found in plan(rows, dict(map(_split, detect)), second):

@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 
 from assay._core import arrays
-from assay._core.arrays import Array, Floats, InputError
+from assay._core.arrays import Array, Floats, InputError, NoRows
 from assay._core.lookup import hint
 from assay._core.reading import PACKED, ending, require_file
 from assay._core.writing import replacing
@@ -206,6 +206,8 @@ def _reasons(file: Path | str) -> Iterator[None]:
         raise InputError(f"{file}: unpack it first; of packed files only {', '.join(TEXTS)} are read")
     try:
         yield
+    except NoRows as problem:
+        raise NoRows(f"{file}: {problem}") from problem
     except InputError as problem:
         raise InputError(f"{file}: {problem}") from problem
     except MemoryError as problem:
@@ -249,6 +251,7 @@ class Needed:
     names: tuple[str, ...]
     width: int  # numbers that a row has in them
     pair: bool  # whether they are just a confidence in double precision and a boolean
+    classes: tuple[str, ...] | None = None  # names of the classes, where they have names
 
 
 def read_tables(
@@ -301,7 +304,7 @@ def needed_of(file: Path | str, columns: Columns = Columns()) -> Needed:
 def _head(file: Path | str) -> Any:
     first = next(parquet_batches(file, None, FEW), None)
     if first is None:
-        raise InputError("no rows")
+        raise NoRows("no rows")
     return first
 
 
@@ -320,6 +323,8 @@ def assemble(table: Mapping[str, Array], columns: Columns = Columns()) -> Predic
 
 def needed(head: Any, columns: Columns = Columns()) -> Needed:
     """The columns of an arrow table that predictions are made of, by its first row that is not bad."""
+    if not head.num_rows:
+        raise NoRows("no rows")
     used: dict[str, int] = {}
     problems: list[InputError] = []
     for row in range(head.num_rows):
@@ -334,7 +339,7 @@ def needed(head: Any, columns: Columns = Columns()) -> Needed:
             kinds = [str(head.schema.field(name).type) for name in used]
             plain = kinds == ["double", "bool"] and not columns.percent
             is_pair = plain and isinstance(rows, Outcomes) and rows.is_probability
-            return Needed(tuple(used), sum(used.values()), is_pair)
+            return Needed(tuple(used), sum(used.values()), is_pair, getattr(rows, "classes", None))
     raise problems[0]
 
 

@@ -21,7 +21,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
-from assay._core.arrays import Array, InputError, Mask
+from assay._core.arrays import Array, InputError, Mask, NoRows
 from assay._core.reading import ending, refuse_bomb, source, unpacking
 from assay._core.text import csv_cell, from_csv_cell
 
@@ -443,7 +443,7 @@ def _cells(array: Array) -> Array:
 def from_arrow(table: Any, cell: Callable[[str], str] | None = None) -> LazyTable:
     """The columns of a table; `cell` gives the text that a cell stands for, where it is not itself."""
     if table.num_rows == 0:
-        raise InputError("no rows")
+        raise NoRows("no rows")
 
     def load(name: str) -> Array:
         found = _from_arrow_column(name, table[name])

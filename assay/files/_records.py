@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from assay._core.arrays import Array, InputError, Mask
+from assay._core.arrays import Array, InputError, Mask, NoRows
 from assay.files._formats import LazyTable
 
 Record = Mapping[str, object]
@@ -15,7 +15,7 @@ Record = Mapping[str, object]
 def table_of(records: Sequence[Record]) -> LazyTable:
     """The columns of the rows; a value that a row lacks, or has as null, is missing."""
     if not records:
-        raise InputError("no rows")
+        raise NoRows("no rows")
     flat = [dict(_flat(record)) for record in records]
     names = list(dict.fromkeys(name for row in flat for name in row))
 

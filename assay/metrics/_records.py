@@ -70,7 +70,8 @@ from assay.metrics.inference import (
     e_aurc_influence,
 )
 from assay.metrics.inference import _rules as rules
-from assay.metrics.inference._rules import FloorRule, IntervalRule, PairedRule
+from assay.metrics.inference._intervals import Interval
+from assay.metrics.inference._rules import Change, FloorRule, IntervalRule, PairedRule, Runs, Withheld
 from assay.predictions import Predictions
 
 MANY_ROWS, SEVERAL = 200_000, 8  # from so many rows and metrics on, threads save more than they cost
@@ -152,6 +153,20 @@ class Metric:
     paired: PairedRule | None = None  # none where no paired test of known level exists
     headline: bool = False  # whether it stands in the short table
     what: str = ""  # what tables add to the key where it alone would be misread: auroc (errors)
+
+    def bar(self, t: Tables) -> Interval | Withheld:
+        """The interval, or why there is none."""
+        if self.interval is None:
+            return Withheld("no interval of known coverage")
+        doubt = rules.too_few_clusters(t)
+        return Withheld(doubt) if doubt else self.interval(t)
+
+    def change(self, a: Runs, b: Runs) -> Change | Withheld:
+        """The test of the difference of two models on the same samples, or why there is none."""
+        if self.paired is None:
+            return Withheld("no paired test of known level")
+        doubt = rules.too_few_clusters(a[0])
+        return Withheld(doubt) if doubt else self.paired(a, b)
 
 
 def _score(of: Of, title: str, line: str, needs: Needs, *, unit: Unit = PLAIN, better: str = "lower") -> Metric:

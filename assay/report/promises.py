@@ -19,7 +19,7 @@ def threshold_view(threshold: Threshold | GroupThresholds | PositiveThreshold) -
         return _threshold_of_each(threshold)
     if not threshold.accepted:
         parts = [Text.assemble(("No threshold keeps the promise: ", "bold"), threshold.reason, ".")]
-        head = Text("The smallest risk that can be promised instead:", "bold")
+        head = Text("The smallest risk that can be promised instead, at 22 fixed coverages:", "bold")
         return Group(*parts, head, _promise(threshold.instead)) if threshold.instead else parts[0]
     head = Text("The promise is for all inputs together and is not kept in these groups:", "bold")
     broken = [head, *(Text(f"  {group}") for group in threshold.broken)] if threshold.broken else []

@@ -5,6 +5,7 @@ from assay.scale._engines import added, tallies_in_arrow, tally, tally_on_ray
 from assay.scale._filling import Filling
 from assay.scale._joint import Joint
 from assay.scale._parts import is_sharded, shards
+from assay.scale._reading import chunks_of
 from assay.scale._streaming import Progress, Stopped, tally_files
 from assay.scale._tally import Tally
 
@@ -16,6 +17,7 @@ __all__ = [
     "Stopped",
     "Tally",
     "added",
+    "chunks_of",
     "is_sharded",
     "shards",
     "tallies_in_arrow",

@@ -13,7 +13,7 @@ from assay.files import FEW, Columns, assemble, from_arrow, from_frame, needed, 
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
 from assay.scale._parts import shards
-from assay.scale._streaming import tally_files
+from assay.scale._streaming import refuse_if_shares, tally_files
 from assay.scale._tally import Tally
 
 STANDARD = Columns()
@@ -37,13 +37,18 @@ def tally(source: Any, columns: Columns = STANDARD) -> Tally:
     """
     if isinstance(source, str | Path):
         return tally_files(source, columns)
+    refuse_in_parts(columns)
     if isinstance(source, Predictions | Outcomes):
         return Tally.of(source)
     kind = f"{type(source).__module__.partition('.')[0].lstrip('_')}.{type(source).__name__}"
-    if kind in RAY:
-        return added(_of_ray(source, columns))
     batches = READERS.get(kind)
-    return _counted(batches(source, columns) if batches else source, columns)
+    found = (
+        added(_of_ray(source, columns))
+        if kind in RAY
+        else _counted(batches(source, columns) if batches else source, columns)
+    )
+    refuse_if_shares(found, columns)
+    return found
 
 
 def tally_on_ray(source: str | Path, columns: Columns = STANDARD, address: str | None = None) -> Tally:
@@ -67,6 +72,7 @@ def tallies_in_arrow(columns: Columns = STANDARD) -> Callable[[Iterable[Any]], I
 
     `added(row.tally for row in frame.mapInArrow(tallies_in_arrow(), "tally binary").collect())` is the tally of all.
     """
+    refuse_in_parts(columns)
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
         rows = (batch for batch in batches if batch.num_rows)

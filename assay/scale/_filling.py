@@ -13,7 +13,7 @@ from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 from assay.scale import _cells
 from assay.scale._cells import NONE, Cells
-from assay.scale._tally import MEANS, Tally
+from assay.scale._tally import MEANS, SOME_GROUPS, Tally
 
 ROOM = 2**31  # rows that the counts of one grid have room for
 UNKNOWN = np.full((len(MEANS), 2, 2), np.nan)
@@ -23,10 +23,12 @@ class Filling:
     """A tally that is being made: chunks of rows are added to it one after the other.
 
     `on_grid` is for those who know that there are more distinct scores than a tally keeps: nobody looks for them then.
+    Named classes are counted in the order of `classes`, or else of the first chunk that names them.
     """
 
-    def __init__(self, *, on_grid: bool = False) -> None:
+    def __init__(self, *, on_grid: bool = False, classes: tuple[str, ...] | None = None) -> None:
         self._on_grid = on_grid
+        self._classes = classes
         self._cells = NONE
         self._grid: Array | None = None  # what has been counted beside these cells
         self._room = 0
@@ -43,11 +45,17 @@ class Filling:
         """Count these rows."""
         if rows.cluster is not None:
             raise InputError("a tally counts rows as independent, and these are in clusters; audit them in one file")
+        if not len(rows):
+            return
+        if self.some and (rows.group is None) == bool(self._groups):
+            raise InputError(SOME_GROUPS)
+        self._classes = self._classes or getattr(rows, "classes", None)
+        rows = in_order(rows, self._classes)
         t = Tables(rows)
         o = t.outcomes
         classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
         rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels, map_digest=rows.map_digest)
-        self._rest = rest if self._rest is None else self._rest + rest
+        self._rest = rest if self._rest is None else self._rest.merged(rest)
         self._count(o.confidence, o.correct, o.is_probability, o.weights)
         if t.n_classes == 2:
             self._positive = self._positive or Filling(on_grid=self._on_grid)
@@ -79,12 +87,13 @@ class Filling:
     def tally(self) -> Tally:
         """The tally of all rows so far."""
         if self._rest is None:
-            raise InputError("no rows")
+            return Tally(NONE, UNKNOWN)
         counted = NONE if self._grid is None else Cells.of_grid(self._grid)
         cells = (self._cells + counted).fitting(self._rest.is_probability)
         positive = None if self._positive is None else self._positive.tally()
-        groups = {name: filling.tally() for name, filling in self._groups.items()}
-        return replace(self._rest, cells=cells, of_positive=positive, groups=groups)
+        groups = {name: replace(filling.tally(), classes=None) for name, filling in self._groups.items()}
+        classes = self._classes if self._rest.class_bins is not None else None
+        return replace(self._rest, cells=cells, of_positive=positive, groups=groups, classes=classes)
 
     def _count(self, confidence: Floats, correct: Mask, is_probability: bool, weights: Floats | None = None) -> None:
         self._on_grid = self._on_grid or self._cells.level > 0 or _many(confidence)
@@ -102,6 +111,13 @@ class Filling:
             self._grid, self._room = Grid.empty(), ROOM
         self._room -= rows
         return self._grid
+
+
+def in_order(rows: Predictions | Outcomes, classes: tuple[str, ...] | None) -> Predictions | Outcomes:
+    """The rows with their classes in this order, where both have names."""
+    if isinstance(rows, Outcomes) or classes is None or rows.classes in (None, classes):
+        return rows
+    return rows.in_order(classes)
 
 
 def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:

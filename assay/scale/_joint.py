@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 
 from assay._core.arrays import Floats, InputError
+from assay._matching import matched
 from assay.metrics.inference import AccuracyChange, Estimate, accuracy_change_of
 from assay.predictions import Outcomes, Predictions
 
@@ -31,12 +32,11 @@ class Joint:
 
     @staticmethod
     def of(first: Predictions | Outcomes, second: Predictions | Outcomes) -> Joint:
-        """Of the same rows in the same order."""
-        if len(first) != len(second):
-            raise InputError(f"not the same samples: {len(first)} rows against {len(second)}")
-        if first.weights is not None or second.weights is not None:
-            raise InputError("sums over pairs count every row alike; compare weighted rows in memory")
-        a, b = first.outcomes(), second.outcomes()
+        """Of the same rows: matched by ids, or without ids in the same order."""
+        for column in ("weights", "cluster"):
+            if getattr(first, column) is not None or getattr(second, column) is not None:
+                raise InputError(f"sums over pairs take all rows as alike; compare rows with {column} in memory")
+        a, b = (rows.outcomes() for rows in matched(first, second))
         counts = np.bincount(2 * a.correct + b.correct, minlength=4).reshape(2, 2).astype(np.float64)
         return Joint(counts, np.array([_moments(getattr(a, name), getattr(b, name)) for name in MEANS]))
 
@@ -46,6 +46,11 @@ class Joint:
     def __len__(self) -> int:
         """How many rows it has counted."""
         return int(self.counts.sum())
+
+    @property
+    def errors(self) -> tuple[int, int]:
+        """Errors of the first and of the second model."""
+        return int(self.counts[0].sum()), int(self.counts[:, 0].sum())
 
     def accuracy(self) -> AccuracyChange:
         """The paired test of accuracies, as from the rows."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from glob import glob, has_magic
+from itertools import takewhile
 from pathlib import Path
 
 from assay._core.arrays import InputError
@@ -57,35 +59,80 @@ def is_sharded(source: str | Path) -> bool:
 
 
 def shards(source: str | Path) -> list[Path | str]:
-    """The files that a path, a folder, a pattern or an address stands for, in order of their names."""
+    """The files that a path, a folder, a pattern or an address stands for, in order of their names.
+
+    A folder stands for all files of predictions in it and in its subfolders, except where a name begins with . or _
+    as those of what other programs keep beside their data do.
+    """
     place, path = address(source), Path(source)
     if place is not None:
         found: list[Path | str] = list(_at_address(place))
     elif not is_sharded(path):
         return [path]
     elif path.is_dir():
-        found = sorted(x for x in path.iterdir() if holds_predictions(x))
+        found = [*_in_folder(path)]
     else:
-        found = [Path(name) for name in sorted(glob(str(source)))]
+        found = [*_of_pattern(str(source))]
     if not found:
         raise InputError(f"{source}: no files of predictions there")
     return found
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """Files of predictions at any depth; a folder that links lead to twice is read once."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True, onerror=_refuse_unread):
+        is_new = os.path.realpath(place) not in seen
+        seen.add(os.path.realpath(place))
+        folders[:] = [name for name in folders if is_new and _is_data(name)]
+        inside = (Path(place, name) for name in names if is_new and _is_data(name))
+        found += [file for file in inside if holds_predictions(file)]
+    return sorted(found)
+
+
+def _refuse_unread(problem: OSError) -> None:
+    raise InputError(f"{problem.filename}: cannot be read: {problem.strerror}") from problem
+
+
+def _of_pattern(pattern: str) -> list[Path]:
+    """Files of that pattern, and those in folders of that pattern."""
+    matches = map(Path, glob(pattern, recursive=True))
+    return sorted({file for x in matches for file in (_in_folder(x) if x.is_dir() else [x])})
+
+
+def _is_data(name: str) -> bool:
+    return not name.startswith((".", "_"))
 
 
 def _at_address(place: str) -> list[str]:
     from pyarrow import fs
 
     system, path = file_system(place)
-    folder, pattern = (path.rpartition("/")[0], path) if has_magic(path) else (path, f"{path.rstrip('/')}/*")
+    before = list(takewhile(lambda part: not has_magic(part), path.rstrip("/").split("/")))
+    folder = "/".join(before)
     prefix = place.removesuffix(path)
     try:
         if not has_magic(path) and system.get_file_info(path).type == fs.FileType.File:
             return [place]
-        inside = system.get_file_info(fs.FileSelector(folder))
+        inside = system.get_file_info(fs.FileSelector(folder, recursive=True))
     except OSError as problem:
         raise InputError(f"{place}: {str(problem).splitlines()[0]}") from problem
-    names = [x.path for x in inside if fnmatch(x.path, pattern) and Path(x.path).suffix == ".parquet"]
-    return [prefix + name for name in sorted(names)]
+    files = [x.path for x in inside if x.type == fs.FileType.File and Path(x.path).suffix == ".parquet"]
+    if has_magic(path):
+        found = [file for file in files if _matches(file.split("/"), path.split("/"))]
+    else:
+        found = [file for file in files if all(map(_is_data, file.split("/")[len(before) :]))]
+    return [prefix + file for file in sorted(found)]
+
+
+def _matches(parts: list[str], pattern: list[str]) -> bool:
+    """Whether a path matches a pattern, in which ** stands for any number of folders."""
+    if not (parts and pattern):
+        return not (parts or pattern)
+    if pattern[0] == "**":
+        return _matches(parts, pattern[1:]) or _matches(parts[1:], pattern)
+    return fnmatch(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
 def parts_of(file: Path | str, columns: Columns) -> list[Part]:
@@ -103,7 +150,7 @@ def parts_of(file: Path | str, columns: Columns) -> list[Part]:
             "no such file" if missing else "cannot be read as parquet: it is damaged, incomplete or of another kind"
         )
         raise InputError(f"{file}: {reason}") from problem
-    return _grouped(file, sizes, needed_of(file, columns))
+    return _grouped(file, sizes, needed_of(file, columns)) if sum(sizes) else []
 
 
 def _grouped(file: Path | str, sizes: list[int], used: Needed) -> list[Part]:

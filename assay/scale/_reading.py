@@ -6,16 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
-from assay._core.arrays import InputError
-from assay.files import Columns, Needed, assemble, read_pairs, read_tables
+from assay._core.arrays import InputError, NoRows
+from assay.files import Columns, Needed, assemble, read_pairs, read_tables, refuse_in_parts
 from assay.files._formats import LazyTable as Table
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
-from assay.scale._parts import Part
+from assay.scale._parts import Part, parts_of, shards
 from assay.scale._tally import Tally
 
 Count = Callable[[int], None]
@@ -40,6 +41,14 @@ class Bad:
             self.left_out.setdefault(part, []).append(str(problem))
 
 
+def chunks_of(source: str | Path, columns: Columns) -> Iterator[Predictions | Outcomes]:
+    """The rows of a file, or of all files of a folder or a pattern, in chunks without ids."""
+    refuse_in_parts(columns)
+    for file in shards(source):
+        for part in parts_of(file, columns):
+            yield from _chunks(part, columns, Bad())
+
+
 def good_chunks(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions | Outcomes]:
     """The rows that `tally_of` counts."""
     if not bad.most:
@@ -52,15 +61,17 @@ def good_chunks(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions 
         yield from found
 
 
-def tally_of(part: Part, columns: Columns, bad: Bad, *, on_grid: bool, count: Count) -> Tally | None:
-    """The tally of a part; None if all of it is left out. `count` is told of rows as they are read.
+def tally_of(part: Part, columns: Columns, bad: Bad, into: Callable[[], Filling], count: Count) -> Tally | None:
+    """The tally of a part, filled `into` new fillings; None if it has no rows, or all of them are left out.
+
+    `count` is told of rows as they are read.
 
     Where bad rows may be left out, a damaged row group counts for nothing: what was read of it is dropped.
     """
     total: Tally | None = None
     for one in part.each_group() if bad.most else [part]:
         try:
-            found = _filled(one, columns, bad, on_grid, count)
+            found = _filled(one, columns, bad, into, count)
         except _Damaged as problem:
             rows = f" ({one.rows:,} rows from {one.start} on)" if one.rows else ""
             bad.leave_out(part.name, InputError(f"{problem}{rows}"))
@@ -74,20 +85,22 @@ class _Damaged(InputError):
     """A file or row group that cannot be read."""
 
 
-def _filled(part: Part, columns: Columns, bad: Bad, on_grid: bool, count: Count) -> Tally | None:
+def _filled(part: Part, columns: Columns, bad: Bad, into: Callable[[], Filling], count: Count) -> Tally | None:
     if part.used is not None and part.used.pair:
         with suppress(InputError):  # a bad row: it is found and named in the other way
-            return _of_pairs(part, part.used, on_grid, count)
-    filling = Filling(on_grid=on_grid)
+            return _of_pairs(part, part.used, into(), count)
+    filling = into()
     for chunk in _chunks(part, columns, bad):
-        filling.add(chunk)
+        try:
+            filling.add(chunk)
+        except InputError as problem:
+            raise InputError(f"{part.file}: {problem}") from problem
         count(len(chunk))
     return filling.tally() if filling.some else None
 
 
-def _of_pairs(part: Part, used: Needed, on_grid: bool, count: Count) -> Tally:
+def _of_pairs(part: Part, used: Needed, filling: Filling, count: Count) -> Tally:
     """The tally of plain confidences and booleans, without looking at each row twice."""
-    filling = Filling(on_grid=on_grid)
     for confidence, correct, first in read_pairs(part.file, used, ROWS, part.groups):
         filling.add_pairs(confidence, correct, first)
     found = filling.tally()
@@ -103,6 +116,8 @@ def _chunks(part: Part, columns: Columns, bad: Bad) -> Iterator[Predictions | Ou
 def _tables(part: Part, columns: Columns) -> Iterator[tuple[int, Table]]:
     try:
         yield from read_tables(part.file, columns, ROWS, part.groups, part.used)
+    except NoRows:
+        return
     except InputError as problem:
         raise _Damaged(str(problem)) from problem
 
@@ -111,6 +126,8 @@ def _good(table: Table, columns: Columns, part: Part, start: int, bad: Bad) -> I
     """The rows that can be read: bad ones are found by halves, so few of them cost little."""
     try:
         chunk = assemble(table, columns)
+    except NoRows:
+        return
     except InputError as problem:
         n = len(table.missing(next(iter(table)))) if bad.most else 1
         if n == 1:

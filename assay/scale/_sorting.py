@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from assay._core.arrays import Floats, Labels
+from assay._core.arrays import Floats, InputError, Labels
 from assay._core.plain import Areas, areas_of, from_zero
 from assay.metrics import ROUNDING, Order, Ranking, tie_excess
 from assay.predictions import Outcomes, Predictions
@@ -17,6 +17,7 @@ from assay.scale._bounds import SHARES
 from assay.scale._cells import Cells
 
 ROWS = 2**20  # sorted at once, unless one cell has more
+CHANGED = "the files have changed in between, so begin anew"
 
 
 def sorted_order(cells: Cells, chunks: Iterable[Predictions | Outcomes]) -> Order:
@@ -27,7 +28,12 @@ def sorted_order(cells: Cells, chunks: Iterable[Predictions | Outcomes]) -> Orde
     """
     bucket = _buckets(cells)
     with TemporaryDirectory(prefix="assay_") as folder:
-        _spill(chunks, cells, bucket, Path(folder))
+        counted = _spill(chunks, cells, bucket, Path(folder))
+        if counted != (cells.n, cells.n_wrong):
+            raise InputError(
+                f"{cells.n:,} rows with {cells.n_wrong:,} errors were counted, and {counted[0]:,} with {counted[1]:,} "
+                f"read again to sort them; {CHANGED}"
+            )
         return _order(cells.in_units, _blocks(cells.in_units, bucket, Path(folder)))
 
 
@@ -37,12 +43,18 @@ def _buckets(cells: Cells) -> Labels:
     return np.asarray(np.cumsum(size) // ROWS, dtype=np.int64)
 
 
-def _spill(chunks: Iterable[Predictions | Outcomes], cells: Cells, bucket: Labels, folder: Path) -> None:
-    """Confidences, those of errors negated, and weights in units of their mean, one file a bucket."""
-    unit = cells.weight / cells.n
+def _spill(chunks: Iterable[Predictions | Outcomes], cells: Cells, bucket: Labels, folder: Path) -> tuple[int, int]:
+    """Confidences, those of errors negated, and weights in units of their mean, one file a bucket.
+
+    How many rows and errors there were.
+    """
+    unit, n, n_wrong = cells.weight / cells.n, 0, 0
     for chunk in chunks:
         o = chunk.outcomes()
+        n, n_wrong = n + len(o), n_wrong + int((~o.correct).sum())
         cell = cells.rows_of(o.confidence)
+        if cell.max(initial=0) == len(cells.table):
+            raise InputError(f"a confidence is higher than all that were counted; {CHANGED}")
         signed = np.copysign(o.confidence, np.where(o.correct, 1.0, -1.0))
         columns = [signed] if o.weights is None else [signed, o.weights / unit]
         spilled, place = np.stack(columns, 1)[cells.mixed[cell]], bucket[cell[cells.mixed[cell]]]
@@ -51,6 +63,7 @@ def _spill(chunks: Iterable[Predictions | Outcomes], cells: Cells, bucket: Label
         for i, rows in zip(which.tolist(), np.split(spilled[order], start[1:]), strict=True):
             with (folder / str(i)).open("ab") as stream:
                 rows.tofile(stream)
+    return n, n_wrong
 
 
 def _blocks(cells: Cells, bucket: Labels, folder: Path) -> Iterator[Floats]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from io import BytesIO
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from assay._core.arrays import InputError, Labels
+from assay._core.arrays import InputError, Labels, Mask
 from assay._core.plain import Grid
 from assay.metrics import ClassBins
 from assay.scale._cells import Cells
+from assay.scale._grid import first_cell
 from assay.scale._tally import Tally
 
-VERSION = 5
+VERSION = 6
+LEVELS = 32  # more than there are to join all cells of the grid
 _CELL_COLUMNS = ("counts", "steps", "values", "mixed")  # of weighted rows the values are all columns of the table
 _CLASS_COLUMNS = ("count", "confidence", "correct", "rest_confidence", "rest_correct")
 
@@ -33,9 +34,9 @@ def from_bytes(stored: bytes) -> Tally:
             if int(archive["version"]) != VERSION:
                 raise InputError(f"a tally of version {int(archive['version'])}; this release reads {VERSION}")
             return _tally({name: archive[name] for name in archive.files})
-    except (BadZipFile, KeyError, OSError, ValueError, EOFError) as problem:
-        if isinstance(problem, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as problem:  # whatever zip, its compressions and numpy raise of other or damaged bytes
         raise InputError("is no stored tally, or is damaged") from problem
 
 
@@ -45,6 +46,8 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
     found = _packed(cells) | {"flags": np.array([cells.level, tally.is_probability]), "sums": tally.sums}
     if tally.map_digest is not None:
         found["map"] = np.array(tally.map_digest)
+    if tally.classes is not None:
+        found["class_names"] = np.array(tally.classes)
     if bins is not None:
         found["classes"] = np.array([bins.threshold, bins.n, bins.unit])
         found |= {f"classes_{name}": getattr(bins, name) for name in _CLASS_COLUMNS}
@@ -77,7 +80,31 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     unpacked = _unpacked if sums.shape[2] == 2 else _unpacked_weighted
     cells = unpacked(level, *(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS))
     applied = str(stored[f"{prefix}map"]) if f"{prefix}map" in stored else None
-    return Tally(cells, sums, bins, positive, bool(is_probability), groups, labels, map_digest=applied)
+    named = tuple(stored[f"{prefix}class_names"].tolist()) if f"{prefix}class_names" in stored else None
+    found = Tally(
+        *(cells, sums, bins, positive, bool(is_probability), groups, labels), map_digest=applied, classes=named
+    )
+    _check(found)
+    return found
+
+
+def _check(tally: Tally) -> None:
+    """Refuse what no rows add up to."""
+    cells, bins = tally.cells, tally.class_bins
+    samples, errors, value = cells.table.T[:3]
+    confidence = np.divide(value, samples, out=value.copy(), where=cells.mixed & (samples > 0))
+    rising = cells.place if cells.level else value
+    impossible = {
+        "counts": not ((samples > 0) & (errors >= 0) & (errors <= samples * (1 + 1e-9))).all(),
+        "rows": cells.rows is not None and not 0 <= cells.n_wrong <= cells.n >= len(samples),
+        "confidences": not np.isfinite(value).all()
+        or (tally.is_probability and (confidence != confidence.clip(0, 1 + 1e-9)).any()),
+        "order": bool((np.diff(rising) <= 0).any()),
+        "classes": bins is not None and (bins.n != cells.n or len(tally.classes or bins.count) != len(bins.count)),
+    }
+    wrong = [name for name, found in impossible.items() if found]
+    if wrong:
+        raise ValueError(f"{wrong[0]} that no rows have")
 
 
 def _packed(cells: Cells) -> dict[str, Any]:
@@ -86,7 +113,7 @@ def _packed(cells: Cells) -> dict[str, Any]:
         counts, values = _small(cells.table[:, :2].T.astype(np.uint64)), cells.table[:, 2:]
     else:
         counts, values = np.array(cells.rows), cells.table
-    planes = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1).T
+    planes = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), 8 * values.shape[1]).T
     columns = (counts, _small(np.diff(cells.place, prepend=0)), planes, np.packbits(cells.mixed))
     return dict(zip(_CELL_COLUMNS, columns, strict=True))
 
@@ -100,7 +127,7 @@ def _unpacked(level: int, counts: Any, steps: Any, values: Any, mixed: Any) -> C
     if counts.shape != (2, n):
         raise ValueError(f"cells of shape {list(counts.shape)}")
     table = np.concatenate([counts.T.astype(np.float64), np.ascontiguousarray(values.T).view(np.float64)], 1)
-    return Cells(table, np.unpackbits(mixed, count=n).astype(bool), level, _places(level, steps, n))
+    return Cells(table, _flags(mixed, n), level, _places(level, steps, n))
 
 
 def _unpacked_weighted(level: int, rows: Any, steps: Any, values: Any, mixed: Any) -> Cells:
@@ -109,12 +136,21 @@ def _unpacked_weighted(level: int, rows: Any, steps: Any, values: Any, mixed: An
         raise ValueError(f"values of shape {list(values.shape)}")
     counted, wrong = map(int, rows)
     table = np.ascontiguousarray(values.T).view(np.float64)
-    flags = np.unpackbits(mixed, count=n).astype(bool)
-    return Cells(table, flags, level, _places(level, steps, n), (counted, wrong))
+    return Cells(table, _flags(mixed, n), level, _places(level, steps, n), (counted, wrong))
+
+
+def _flags(mixed: Any, n: int) -> Mask:
+    if len(mixed) != (n + 7) // 8:
+        raise ValueError(f"{len(mixed)} bytes of flags of {n} cells")
+    return np.unpackbits(mixed, count=n).astype(bool)
 
 
 def _places(level: int, steps: Any, n: int) -> Labels:
+    if level not in range(LEVELS):
+        raise ValueError(f"level {level}")
     place = np.cumsum(steps, dtype=np.int64)
     if len(place) != (n if level else 0) or (place >= Grid.CELLS).any():
         raise ValueError(f"{len(place)} places of {n} cells")
+    if level and (first_cell(level)[place] != place).any():
+        raise ValueError(f"places that level {level} does not have")
     return np.asarray(place)

@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
 
 from assay._core import loops
-from assay._core.arrays import InputError
+from assay._core.arrays import InputError, NoRows
 from assay.files import Columns, refuse_in_parts, refuse_shares
 from assay.metrics import Tables
+from assay.scale._filling import Filling, in_order
 from assay.scale._parts import Part, parts_of, shards
 from assay.scale._reading import Bad, good_chunks, tally_of
 from assay.scale._sorting import sorted_order
@@ -63,30 +65,42 @@ def tally_files(
     row is counted twice. At most `skip_bad` bad rows, row groups and files are left out; `watch` is told of them.
     """
     refuse_in_parts(columns)
-    known = State() if state is None else State.load(state, columns)
-    bad = Bad(skip_bad, {part: list(said) for part, said in known.left_out.items()})
     files = shards(source)
-    if state is not None:
-        known.check(files, state)
+    known = State() if state is None else _begun(state, files, columns, skip_bad)
+    bad = Bad(skip_bad, {part: list(said) for part, said in known.left_out.items()})
     parts = list(_parts(files, columns, bad))
     far = Progress(of=sum(part.rows for part in parts) if all(part.rows for part in parts) else 0)
     far.left_out = bad.left_out
     _fill(known, parts, columns, bad, far, watch, state)
     if known.tally is None:
-        raise InputError(f"{source}: no rows")
-    if columns.percent:
-        refuse_shares(Tables(known.tally.of_positive or known.tally).ranking.score)
+        raise NoRows(f"{source}: no rows")
+    refuse_if_shares(known.tally, columns)
     if exact and known.tally.cells.mixed.any():
         again = Bad(skip_bad)
-        chunks = (chunk for part in parts for chunk in good_chunks(part, columns, again))
+        read = (chunk for part in parts for chunk in good_chunks(part, columns, again))
+        chunks = (in_order(chunk, known.tally.classes) for chunk in read)
         return replace(known.tally, order=sorted_order(known.tally.cells, chunks))
     return known.tally
 
 
+def refuse_if_shares(found: Tally, columns: Columns) -> None:
+    """Refuse shares that were read as per cents: only all rows together tell."""
+    if columns.percent and len(found):
+        refuse_shares(Tables(found.of_positive or found).ranking.score)
+
+
+def _begun(state: Path, files: list[Path | str], columns: Columns, skip_bad: int) -> State:
+    """What has been counted of these files."""
+    known = State.load(state, columns)
+    known.check(files, state)
+    left_out = sum(map(len, known.left_out.values()))
+    if left_out > skip_bad:
+        raise InputError(f"{state}: {left_out} bad places have been left out of it; say --skip-bad {left_out} or more")
+    return known
+
+
 def _parts(files: list[Path | str], columns: Columns, bad: Bad) -> Iterator[Part]:
     for file in files:
-        if str(file) in bad.left_out:
-            continue
         try:
             yield from parts_of(file, columns)
         except InputError as problem:
@@ -123,6 +137,7 @@ def _in_threads(
 ) -> Iterator[tuple[Part | None, Tally | None]]:
     """The parts with their tallies as they are done; None several times a second, to look at the progress."""
     stop, lock = Event(), Lock()
+    first = todo[0].used if todo else None  # it names the classes; else the first part that is counted does
 
     def count(rows: int) -> None:
         with lock:
@@ -132,14 +147,17 @@ def _in_threads(
 
     def work(part: Part) -> Tally | None:
         on_grid = known.tally is not None and known.tally.cells.level > 0
-        return tally_of(part, columns, bad, on_grid=on_grid, count=count)
+        counted = known.tally or first
+        classes = None if counted is None else counted.classes
+        return tally_of(part, columns, bad, partial(Filling, on_grid=on_grid, classes=classes), count)
 
     waiting: dict[Future[Tally | None], Part] = {}
     queue, n = iter(todo), loops.n_threads()
     with ThreadPoolExecutor(n) as pool, loops.threads(1):
         try:
             while True:
-                for part in islice(queue, n + 1 - len(waiting)):
+                at_once = n + 1 if known.tally is not None or first is not None else 1
+                for part in islice(queue, at_once - len(waiting)):
                     waiting[pool.submit(work, part)] = part
                 if not waiting:
                     return

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assay._core.arrays import Floats, InputError
+from assay._core.arrays import Floats, InputError, NoRows
 from assay._core.plain import from_zero
 from assay._core.writing import replacing
 from assay.metrics import METRICS, Bins, ClassBins, Moments, Order, Ranking, equal_width, weighted_ranking
@@ -22,6 +22,7 @@ from assay.scale._cells import Cells
 MEANS = ("nll", "brier", "entropy")
 AREAS = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc")
 ORDERED = (*AREAS, "fpr95", "risk_at_80", "risk_at_90", "risk_at_95")  # exact once the rows have been sorted
+SOME_GROUPS = "rows with groups and rows without do not add up to one tally; give a group to all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,20 +53,30 @@ class Tally:
     label_groups: frozenset[tuple[int, str]] = frozenset()  # which labels occur in which groups
     order: Order | None = None  # of all rows, where they have been sorted; a sum of tallies has none
     map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
+    classes: tuple[str, ...] | None = None  # [k] what the classes are called, in the order in which they are counted
 
     @staticmethod
     def of(rows: Predictions | Outcomes) -> Tally:
-        """The tally of rows in memory."""
+        """The tally of rows in memory; of no rows, a tally that adds nothing to another."""
         filling = import_module("assay.scale._filling").Filling()
         filling.add(rows)
         made: Tally = filling.tally()
         return made
 
     def __add__(self, other: Tally) -> Tally:
+        if not (len(self) and len(other)):
+            return self if len(self) else other
+        if bool(self.groups) != bool(other.groups):
+            raise InputError(SOME_GROUPS)
+        return self.merged(other)
+
+    def merged(self, other: Tally) -> Tally:
+        """The sum; the rows may still be counted elsewhere."""
         if self.is_probability != other.is_probability:
             raise InputError("a probability and a score that is none do not add up to one tally")
         if self.weighted != other.weighted:
             raise InputError("rows with weights and rows without do not add up to one tally; give weights to all")
+        self._refuse_other_classes(other)
         classes = None
         if self.class_bins is not None and other.class_bins is not None:
             classes = self.class_bins + other.class_bins
@@ -80,7 +91,20 @@ class Tally:
         return Tally(
             *(cells, self.sums + other.sums, classes, positive, self.is_probability, groups, labels),
             map_digest=self.map_digest if self.map_digest == other.map_digest else None,
+            classes=self.classes or other.classes,
         )
+
+    def _refuse_other_classes(self, other: Tally) -> None:
+        if self.n_classes and other.n_classes and self.n_classes != other.n_classes:
+            raise InputError(
+                f"predictions of {self.n_classes} classes and of {other.n_classes} do not add up to one tally"
+            )
+        if self.classes and other.classes and self.classes != other.classes:
+            i = next(i for i, name in enumerate(self.classes) if name != other.classes[i])
+            raise InputError(
+                f"class {i} is '{self.classes[i]}' in one tally and '{other.classes[i]}' in the other; "
+                "bring the rows into one order by Predictions.in_order before they are counted"
+            )
 
     def __len__(self) -> int:
         """How many rows it has counted."""
@@ -110,6 +134,8 @@ class Tally:
     @cached_property
     def ranking(self) -> Ranking:
         """The ranking by confidence; a cell ranks as one score, the mean of its confidences."""
+        if not len(self):
+            raise NoRows("no rows")
         cells = self.cells.in_units
         blocks = self._blocks(cells.claims / cells.table[:, 0])
         if not self.cells.mixed.any():

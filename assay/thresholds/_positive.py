@@ -112,7 +112,7 @@ def choose_positive_threshold(
     >>> rows = Predictions.from_binary_probabilities(p, p > 0.9)
     >>> t = choose_positive_threshold(rows, precision=0.9)
     >>> print(t)
-    answer class 1 from 0.895: precision at least 90.00% at 95% confidence, precision 94.34% and recall 100.00% seen
+    answer class 1 from 0.895: precision at least 90.00% at 95% confidence, precision 94.79% and recall 100.00% seen
     """
     if not isinstance(held_out, Predictions) or held_out.n_classes != 2:
         raise InputError("precision, recall and costs of class 1 need predictions of two classes")
@@ -144,7 +144,7 @@ class _Search:
         if row is not None:
             return self.at(row, "precision", precision)
         sizes = np.geomspace(min(5, self.r.n), self.r.n, TRIES)
-        found = safest(Counts(self.r), risk, self.doubt, sizes)
+        found = safest(Counts(self.r), self.doubt, sizes)
         first = min(int(np.searchsorted(self.r.kept, least)), len(self.r.kept) - 1)
         seen = f"{int(self.r.right[first])} of the {int(self.r.kept[first])} highest rows are of class 1"
         instead = None if found is None else self.at(found[0], "precision", 1 - found[1])

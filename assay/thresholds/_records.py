@@ -38,7 +38,9 @@ class Threshold:
     accepted: int
     wrong: int
     reason: str = ""  # why nothing is accepted
-    instead: Threshold | None = None  # the smallest risk that can be promised, if the requested one cannot
+    # If the requested risk cannot be promised: the smallest bound at 22 fixed coverages (1, 2, 5, 10 ... 100 %), all of
+    # which hold together. It is a promise of its own, which the doubt of the refused one does not pay for.
+    instead: Threshold | None = None
     broken: tuple[GroupRisk, ...] = ()  # groups in which the risk is higher than promised for all samples together
     map_digest: str | None = None  # `maps.digest` of the maps before it; None if not known, as for a `Ranking`
     weighted: tuple[float, float] | None = None  # coverage and observed risk by weight, if samples have weights

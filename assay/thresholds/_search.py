@@ -10,11 +10,12 @@ from assay._core.arrays import Floats
 from assay.metrics import Ranking
 from assay.thresholds._evidence import Evidence, Looks
 
-STEP = 1.005  # each look takes in .5 % more samples than the last
+STEP = 1.003  # looks are at least .3 % of samples or errors apart
 APART = 10  # a chain of tests starts at the fewest samples that can pass, and again at about each factor of this
-SPREAD = 0.25  # share of the doubt for starts at equal distances
+SPREAD = 0.4  # share of the doubt for starts at equal distances
 MOST = 20  # of those starts
 ERRORS = 10  # that the risk allows between two of more than two of them, and in all, at least
+FIXED = np.append([0.01, 0.02], np.arange(1, MOST + 1) / MOST)  # shares of the samples whose bounds hold together
 
 
 def fewest(risk: float, doubt: float) -> int:
@@ -30,9 +31,9 @@ def widest(seen: Evidence, risk: float, doubt: float) -> int | None:
     """
     r, (units, shares) = seen.ranking, _starts(seen.units, risk, doubt)
     sizes = units * r.n / seen.units
-    looks = looks_from(r, ceil(sizes[0] - 1e-6), STEP)
-    own = np.zeros(len(looks))
-    np.add.at(own, np.minimum(np.searchsorted(r.kept[looks], sizes - 0.5), len(looks) - 1), shares)
+    looks = _looks(seen, risk, shares[0], ceil(sizes[0] - 1e-6))
+    starts = np.searchsorted(r.kept[looks], sizes - 0.5).clip(max=len(looks) - 1)
+    own = np.bincount(starts, shares, len(looks))
     chance = seen.chance(looks, risk, doubt)
     best, carried = None, 0.0
     for look, p, share in zip(looks.tolist(), chance.tolist(), own.tolist(), strict=True):
@@ -48,15 +49,22 @@ def _starts(n: float, risk: float, doubt: float) -> tuple[Floats, Floats]:
     surest answers do not end the search. Where the risk allows too few errors, those could pass nothing.
     """
     n_chains = 1 + int(log(n / fewest(risk, doubt)) / log(APART))
-    n_spread = min(MOST, max(2, int(n * risk / ERRORS))) if n * risk >= ERRORS * (1 - 1e-9) else 0
-    spread = SPREAD * doubt if n_spread else 0.0
+    equal = _equal_distances(n, risk)
+    spread = SPREAD * doubt if len(equal) else 0.0
     first = fewest(risk, (doubt - spread) / n_chains)
     sizes = [first * (n / first) ** (np.arange(n_chains) / n_chains)]
     shares = [np.full(n_chains, (doubt - spread) / n_chains)]
     if spread:
-        sizes.append(n * np.arange(1, n_spread + 1) / n_spread)
-        shares.append(np.full(n_spread, spread / n_spread))
+        earlier = np.arange(1, len(equal) + 1) ** -0.5  # what starts earlier hands on its doubt to more tests
+        sizes.append(equal)
+        shares.append(spread * earlier / earlier.sum())
     return np.concatenate(sizes), np.concatenate(shares)
+
+
+def _equal_distances(n: float, risk: float) -> Floats:
+    """Numbers of samples at equal distances, up to n; none where the risk allows too few errors."""
+    number = min(MOST, max(2, int(n * risk / ERRORS))) if n * risk >= ERRORS * (1 - 1e-9) else 0
+    return n * np.arange(1, number + 1) / max(number, 1)
 
 
 def looks_from(r: Ranking, first: int, step: float) -> Looks:
@@ -66,20 +74,49 @@ def looks_from(r: Ranking, first: int, step: float) -> Looks:
     return np.unique(np.searchsorted(r.kept, sizes))
 
 
-def safest(seen: Evidence, above: float, doubt: float, sizes: Floats | None = None) -> tuple[int, float] | None:
-    """The row of the ranking with the smallest risk above a given one that can be promised, and that risk.
+def _looks(seen: Evidence, risk: float, share: float, first: int) -> Looks:
+    """The rows of a chain of tests.
 
-    The bounds at all `sizes`, by default twenty at equal distances, hold together, so any of them may be chosen.
+    Independent samples are looked at where one more error is allowed: between two of these places an error would end
+    the chain although the next few samples may make up for it. Where so few errors are allowed that these places are
+    far apart, and where bets and not errors are counted, all are looked at.
+    """
+    r, equal = seen.ranking, _equal_distances(seen.units, risk)
+    if seen.units < r.n or not len(equal):
+        return looks_from(r, first, STEP)
+    sizes = np.append(_allowing(r.n, risk, share), equal)
+    return np.unique(_rows(r, sizes[sizes >= min(first, r.n)]))
+
+
+def _allowing(n: int, risk: float, share: float) -> Floats:
+    """The fewest samples, up to n, among which 0, 1, 2 and so on errors still exclude the risk."""
+    from scipy.special import bdtr
+
+    steps = np.arange(1 + ceil(log(max(n * risk, 2)) / log(STEP)))
+    errors = np.unique(np.floor(STEP**steps)) - 1
+    low, high = errors, np.full(len(errors), float(n))  # too few, and enough if any are
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        enough = bdtr(errors, middle.astype(int), risk) <= share
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
+
+
+def _rows(r: Ranking, sizes: Floats) -> Looks:
+    """Rows of the ranking that accept at least so many samples each; ties move together."""
+    return np.searchsorted(r.kept, sizes - 1e-6).clip(max=len(r.score))
+
+
+def safest(seen: Evidence, doubt: float, sizes: Floats | None = None) -> tuple[int, float] | None:
+    """The row of the ranking with the smallest bound of the risk among a few chosen beforehand, and that bound.
+
+    The bounds at all `sizes`, by default at the `FIXED` shares of the samples, hold together, so any may be chosen.
     """
     r = seen.ranking
-    sizes = r.n * np.arange(1, MOST + 1) / MOST if sizes is None else sizes
-    looks = np.unique(np.searchsorted(r.kept, sizes - 1e-9).clip(max=len(r.score)))
+    looks = np.unique(_rows(r, r.n * FIXED if sizes is None else sizes))
     bounds = np.array([seen.bound(look, doubt / len(looks)) for look in looks.tolist()])
-    possible = np.flatnonzero((bounds > above) & (bounds < 1))
-    if not len(possible):
-        return None
-    best = possible[bounds[possible].argmin()]
-    return int(looks[best]), float(bounds[best])
+    best = int(bounds.argmin())
+    return (int(looks[best]), float(bounds[best])) if bounds[best] < 1 else None
 
 
 def midway(r: Ranking, row: int) -> float:

@@ -125,8 +125,10 @@ def _answers(folder: Path) -> None:
         for i in range(8)
     ]
     (folder / "lm_eval.jsonl").write_text("\n".join(map(json.dumps, lm_eval)))
-    stats = [{"name": {"name": name}, "mean": 0.5 + i % 2 / 2} for i, name in enumerate(("max_prob", "exact_match"))]
-    helm = [{"instance_id": f"id{i}", "train_trial_index": 0, "stats": stats} for i in range(8)]
+    stats = [
+        [{"name": {"name": "max_prob"}, "mean": 0.5}, {"name": {"name": "exact_match"}, "mean": i}] for i in (0, 1)
+    ]
+    helm = [{"instance_id": f"id{i}", "train_trial_index": 0, "stats": stats[i % 2]} for i in range(8)]
     (folder / "helm.json").write_text(json.dumps(helm))
     judged = [{"correct": "yes" if i % 2 else "no", "confidence": 10 * i} for i in range(8)]
     (folder / "hle.json").write_text(json.dumps({f"q{i}": {"judge_response": each} for i, each in enumerate(judged)}))

@@ -21,12 +21,14 @@ from assay.metrics.inference._design import Design, estimate
 from assay.metrics.inference._estimate import Estimate
 from assay.predictions import Outcomes
 
+UNSEEN = 4  # pairs
+
 
 @dataclass(frozen=True)
 class AccuracyChange:
     """Difference of two accuracies on the same samples."""
 
-    estimate: Estimate  # of Agresti & Min (2005): half a sample added to each kind of pair
+    estimate: Estimate  # after Agresti & Min (2005), who add half a sample to each kind of pair
     p_value: float  # McNemar's, exact
 
 
@@ -36,13 +38,17 @@ def accuracy_change(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Accu
 
 
 def accuracy_change_of(*, gained: int, lost: int, n: int) -> AccuracyChange:
-    """The same from the numbers of pairs in which only the second, and only the first, is right."""
+    """The same from the numbers of pairs in which only the second, and only the first, is right.
+
+    No pair that differs is not none: with `UNSEEN` more in the variance, two models that answer alike are said to
+    differ by no less than exact bounds on a count of zero allow.
+    """
     from scipy.special import bdtr
 
     n += 2
     p_value = min(1.0, 2 * float(bdtr(min(gained, lost), gained + lost, 0.5))) if gained + lost else 1.0
     change = (gained - lost) / n
-    return AccuracyChange(Estimate(change, sqrt(((gained + lost + 1) / n - change**2) / n), n), p_value)
+    return AccuracyChange(Estimate(change, sqrt(((gained + lost + UNSEEN) / n - change**2) / n), n), p_value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, inf
+from math import hypot, inf, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from assay.metrics.inference._influence import Influence
 from assay.metrics.inference._intervals import Interval, moments_interval, moments_of, proportion_interval, student
 from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, design_floors, noise_floors
 from assay.metrics.inference._paired import (
+    UNSEEN,
     CalibrationPart,
     accuracy_change,
     calibration_difference,
@@ -33,6 +34,7 @@ from assay.metrics.inference._ranked import MIN_ERRORS, fpr95_interval, risk_int
 
 T = TypeVar("T")
 
+MIN_CLUSTERS = 5  # of fewer the spread of clusters says next to nothing
 UNKNOWN = "no interval of known coverage for weighted or dependent samples"
 
 
@@ -76,6 +78,13 @@ def too_few_in(t: Tables, wrong: str = "error", right: str = "right answer") -> 
         if count < MIN_ERRORS:
             return f"only {_count(count, 'cluster')} with any {what}, at least {MIN_ERRORS} are needed"
     return ""
+
+
+def too_few_clusters(t: Tables) -> str:
+    """The reason why nothing is known about the noise of dependent samples; empty if there are clusters enough."""
+    d = design(t)
+    few = d is not None and d.cluster is not None and d.n_clusters < MIN_CLUSTERS
+    return f"only {_count(d.n_clusters, 'cluster')}, at least {MIN_CLUSTERS} are needed" if d and few else ""
 
 
 def fewest_in(t: Tables) -> int:
@@ -123,10 +132,8 @@ def accuracy_paired(a: Runs, b: Runs) -> Change:
         found = accuracy_change(a[0].outcomes.correct, b[0].outcomes.correct)
         return Change(found.estimate.interval(), found.p_value, found.estimate)
     moved = _mean_over_runs([y.outcomes.correct.astype(np.float64) - x.outcomes.correct for x, y in _pairs(a, b)])
-    if d is not None:
-        return change(d.mean(moved))
-    seen = estimate(moved, None)
-    return change(replace(seen, error=hypot(seen.error, 1 / len(moved))))  # no pair that differs is not none
+    seen, n = estimate(moved, d), len(moved) if d is None else d.samples
+    return change(replace(seen, error=hypot(seen.error, sqrt(UNSEEN) / n)))
 
 
 def _pairs(a: Runs, b: Runs) -> list[tuple[Tables, Tables]]:

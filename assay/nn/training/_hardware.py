@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -86,8 +87,12 @@ def scaler_of(fabric: Fabric) -> GradScaler | None:
 
 
 def _disconnect() -> None:
-    """Disconnect from the other processes before Python exits: gloo's waiting threads would abort it."""
+    """Disconnect from the other processes before Python exits: gloo's waiting threads would abort it.
+
+    Networks in reference cycles hold on to the group of processes, and its threads with it, until they are collected.
+    """
     if distributed.is_initialized():
+        gc.collect()
         distributed.destroy_process_group()
 
 
