@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -229,6 +230,8 @@ def one_of_two(rank: int, folder: str) -> None:
     sam_steps(model, slice(8 * rank, 8 * rank + 8))
     if rank == 0:
         torch.save([found, weights(model)], f"{folder}/found")
+    del model  # it holds on to the group of processes, whose threads wait for the other one
+    gc.collect()
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
