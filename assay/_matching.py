@@ -1,4 +1,4 @@
-"""Rows of two models that are predictions of the same samples."""
+"""Rows that belong together: those of two models on the same samples, and classes that have the same names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from assay.predictions import Outcomes, Predictions
 
 Rows = Predictions | Outcomes
 NAMES = ("the first", "the second")
+
+
+def in_order(rows: Rows, classes: tuple[str, ...] | None) -> Rows:
+    """The rows with their classes in the given order; classes without names stay in the order of the file."""
+    if classes is None or not isinstance(rows, Predictions) or rows.classes in (None, classes):
+        return rows
+    return rows.in_order(classes)
 
 
 def matched(a: Rows, b: Rows, names: tuple[str, str] = NAMES) -> tuple[Rows, Rows]:

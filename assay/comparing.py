@@ -14,7 +14,17 @@ from assay._core.arrays import InputError
 from assay._core.showing import Library, data_frame, html_table
 from assay._matching import NAMES, matched
 from assay.metrics import COMPARED, METRICS, Metric, Ranking, Summary, Tables, is_summary
-from assay.metrics.inference import Change, Estimate, Interval, Withheld, change, holm, mean_estimate, of_runs
+from assay.metrics.inference import (
+    ROUNDING,
+    Change,
+    Estimate,
+    Interval,
+    Withheld,
+    change,
+    holm,
+    mean_estimate,
+    of_runs,
+)
 from assay.predictions import Outcomes, Predictions, unknown_source
 
 if TYPE_CHECKING:
@@ -33,7 +43,6 @@ AXES = {
 IN_POINTS = ("accuracy", "refinement")  # axes whose metric is a share, which one margin can be for
 NEEDS_ROWS = "a paired test needs the rows, not their summary"
 LEVEL = 0.05  # chance of calling two equal models different on any axis
-ROUNDING = 1e-8  # a smaller difference is none
 
 
 @dataclass(frozen=True)

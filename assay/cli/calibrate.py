@@ -15,6 +15,7 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.variants import parse_variant
 from assay._core.writing import not_over
+from assay._matching import in_order
 from assay.calibrators import (
     CALIBRATORS,
     TOP_LABEL,
@@ -27,7 +28,7 @@ from assay.calibrators import (
 )
 from assay.cli.advice import advise, command
 from assay.cli.calibrate_files import calibrate_files
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, in_order, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, refuse_group
 from assay.cli.output import console, show, working
 from assay.comparing import Comparison, compare
 from assay.maps import Map

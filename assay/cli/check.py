@@ -16,8 +16,9 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over, replacing
+from assay._matching import in_order
 from assay.checking import Check, check_no_worse, check_promise, check_requirements, requirement
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, refuse_group
 from assay.cli.output import show
 from assay.thresholds import load_threshold
 

@@ -45,10 +45,3 @@ def refuse_group(columns: Columns) -> None:
 def classes_of(rows: Predictions | Outcomes) -> tuple[str, ...] | None:
     """The names of the classes, if the predictions have them."""
     return rows.classes if isinstance(rows, Predictions) else None
-
-
-def in_order(rows: Predictions | Outcomes, classes: tuple[str, ...] | None) -> Predictions | Outcomes:
-    """The rows with their classes in the given order; classes without names stay in the order of the file."""
-    if classes is None or not isinstance(rows, Predictions) or rows.classes is None:
-        return rows
-    return rows.in_order(classes)

@@ -13,8 +13,9 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import Floats, InputError
 from assay._core.writing import not_over
+from assay._matching import in_order
 from assay.calibrators import rows_digest
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, refuse_group
 from assay.cli.output import show
 from assay.files import Unlabelled
 from assay.maps import ConfidenceMap, Map

@@ -14,8 +14,9 @@ from assay import files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
+from assay._matching import in_order
 from assay.cli.advice import advise, command
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, in_order
+from assay.cli.inputs import STANDARD, ColumnNames, Threads
 from assay.cli.output import show
 from assay.files import Columns
 from assay.maps import ConfidenceMap, Map

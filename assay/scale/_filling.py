@@ -9,6 +9,7 @@ import numpy as np
 from assay._core import loops
 from assay._core.arrays import Array, Floats, InputError, Mask, Tags, refuse
 from assay._core.plain import Grid
+from assay._matching import in_order
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 from assay.scale import _cells
@@ -111,13 +112,6 @@ class Filling:
             self._grid, self._room = Grid.empty(), ROOM
         self._room -= rows
         return self._grid
-
-
-def in_order(rows: Predictions | Outcomes, classes: tuple[str, ...] | None) -> Predictions | Outcomes:
-    """The rows with their classes in this order, where both have names."""
-    if isinstance(rows, Outcomes) or classes is None or rows.classes in (None, classes):
-        return rows
-    return rows.in_order(classes)
 
 
 def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:

@@ -13,9 +13,10 @@ from threading import Event, Lock
 
 from assay._core import loops
 from assay._core.arrays import InputError, NoRows
+from assay._matching import in_order
 from assay.files import Columns, refuse_in_parts, refuse_shares
 from assay.metrics import Tables
-from assay.scale._filling import Filling, in_order
+from assay.scale._filling import Filling
 from assay.scale._parts import Part, parts_of, shards
 from assay.scale._reading import Bad, good_chunks, tally_of
 from assay.scale._sorting import sorted_order

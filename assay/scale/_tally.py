@@ -71,7 +71,7 @@ class Tally:
         return self.merged(other)
 
     def merged(self, other: Tally) -> Tally:
-        """The sum; the rows may still be counted elsewhere."""
+        """The sum, also of tallies whose rows a `Filling` still has to count."""
         if self.is_probability != other.is_probability:
             raise InputError("a probability and a score that is none do not add up to one tally")
         if self.weighted != other.weighted:

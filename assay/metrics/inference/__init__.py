@@ -2,7 +2,7 @@
 
 from assay.metrics.inference._binned import ece_interval, ece_l2_interval
 from assay.metrics.inference._design import Design, design, design_of, estimate
-from assay.metrics.inference._estimate import Estimate, mean_estimate, moderated, of_runs
+from assay.metrics.inference._estimate import ROUNDING, Estimate, mean_estimate, moderated, of_runs
 from assay.metrics.inference._influence import (
     Influence,
     augrc_influence,
@@ -29,6 +29,7 @@ from assay.metrics.inference._ranked import fpr95_interval, risk_interval, share
 from assay.metrics.inference._rules import Change, Withheld, change, fewest_in, floors, too_few, too_few_in
 
 __all__ = [
+    "ROUNDING",
     "AccuracyChange",
     "CalibrationPart",
     "Change",
