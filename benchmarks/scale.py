@@ -85,10 +85,10 @@ TASKS: dict[str, Callable[[str], object]] = {"decode": decode, "tally": tally, "
 def child(task: str, file: str, threads: str, *first: str) -> None:
     """Do a task and print what it took; `first` on a small file, if one is given, so that no start is timed."""
     pa.set_cpu_count(1)
-    for small in first:
-        TASKS[task](small)
-    wall, cpu = time.perf_counter(), time.process_time()
     with loops.threads(int(threads)):
+        for small in first:
+            TASKS[task](small)
+        wall, cpu = time.perf_counter(), time.process_time()
         TASKS[task](file)
     print(json.dumps([time.process_time() - cpu, time.perf_counter() - wall, peak()]))
 
