@@ -212,11 +212,13 @@ def test_millions_of_rows_of_a_real_network_are_within_a_millionth_on_the_grid(n
 
 
 def test_a_tally_is_small():
-    rng = np.random.default_rng(0)
-    odds = np.exp2(rng.uniform(-8, 28, 200_000))  # every cell has samples
-    for n in (MOST, 200_000):
-        rows = Outcomes.from_scores((odds / (1 + odds))[:n], rng.random(n) < 0.5)
-        assert len(Tally.of(rows).to_bytes()) <= 256_000
+    """Nearly every cell has samples; of two classes, class 1 has a table of its own."""
+    rng, n = np.random.default_rng(0), 2_000_000
+    odds = np.exp2(rng.uniform(-8, 28, n))
+    rows = Outcomes.from_scores(odds / (1 + odds), rng.random(n) < 0.5)
+    of_two = Predictions.from_binary_logits(rng.uniform(-20, 20, n), rng.integers(0, 2, n))
+    for found in (rows[:MOST], rows[: n // 10], rows, of_two[:MOST], of_two):
+        assert len(Tally.of(found).to_bytes()) <= 256_000
 
 
 def test_bytes_and_files_give_it_back(tmp_path):

@@ -320,7 +320,7 @@ def test_what_no_rows_add_up_to_is_no_tally(grid):
         "counts": [more_errors, np.zeros_like(counts)],
         "flags": [np.array([77, 1]), np.array([-1, 1]), np.array([9, 1])],
         "mixed": [mixed[:3], np.zeros(len(mixed) + 1, np.uint8)],
-        "values": [values[:, ::-1], 255 - values] if not grid else [255 - values],
+        "values": [np.full_like(values, 0x40), values[:7]] + ([] if grid else [255 - values, np.zeros_like(values)]),
         "sums": [np.zeros((3, 2, 4))],
     }
     assert same(Tally.from_bytes(stored_with(found)), found)

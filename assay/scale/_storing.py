@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from assay._core.arrays import InputError, Labels, Mask
+from assay._core.arrays import Array, Floats, InputError, Labels, Mask
 from assay._core.plain import Grid
 from assay.metrics import ClassBins
 from assay.scale._cells import Cells
-from assay.scale._grid import first_cell
+from assay.scale._grid import first_cell, lowest
 from assay.scale._tally import Tally
 
-VERSION = 6
+VERSION = 7
 LEVELS = 32  # more than there are to join all cells of the grid
 _CELL_COLUMNS = ("counts", "steps", "values", "mixed")  # of weighted rows the values are all columns of the table
+_BITS = np.uint64  # of a double, as a whole number: nearby values have nearby ones
 _CLASS_COLUMNS = ("count", "confidence", "correct", "rest_confidence", "rest_correct")
 
 
@@ -110,12 +111,20 @@ def _check(tally: Tally) -> None:
 def _packed(cells: Cells) -> dict[str, Any]:
     """The table in few bytes: counts and steps in small types, and of the values first all first bytes, and so on."""
     if cells.rows is None:
-        counts, values = _small(cells.table[:, :2].T.astype(np.uint64)), cells.table[:, 2:]
+        size, errors, value = cells.table.T
+        counts, bits = _small(np.stack([size, errors]).astype(np.uint64)), value.copy().view(_BITS)
+        least = _least(size, cells.mixed, cells.place) if cells.level else np.append(_BITS(0), bits)[:-1]
+        values: Array = (bits - least)[:, None]
     else:
         counts, values = np.array(cells.rows), cells.table
     planes = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), 8 * values.shape[1]).T
     columns = (counts, _small(np.diff(cells.place, prepend=0)), planes, np.packbits(cells.mixed))
     return dict(zip(_CELL_COLUMNS, columns, strict=True))
+
+
+def _least(size: Floats, mixed: Mask, place: Labels) -> Array:
+    """The bits of the least value that each cell of the grid can have: values differ from it in their last bits."""
+    return np.asarray(np.where(mixed, size, 1.0) * lowest()[place]).view(_BITS)
 
 
 def _small(x: Any) -> Any:
@@ -124,10 +133,13 @@ def _small(x: Any) -> Any:
 
 def _unpacked(level: int, counts: Any, steps: Any, values: Any, mixed: Any) -> Cells:
     n = values.shape[1]
-    if counts.shape != (2, n):
-        raise ValueError(f"cells of shape {list(counts.shape)}")
-    table = np.concatenate([counts.T.astype(np.float64), np.ascontiguousarray(values.T).view(np.float64)], 1)
-    return Cells(table, _flags(mixed, n), level, _places(level, steps, n))
+    if counts.shape != (2, n) or len(values) != 8:
+        raise ValueError(f"cells of shapes {list(counts.shape)} and {list(values.shape)}")
+    size, errors = counts.astype(np.float64)
+    flags, place = _flags(mixed, n), _places(level, steps, n)
+    more = np.ascontiguousarray(values.T).view(_BITS)[:, 0]
+    bits = _least(size, flags, place) + more if level else np.cumsum(more, dtype=_BITS)
+    return Cells(np.stack([size, errors, bits.view(np.float64)], 1), flags, level, place)
 
 
 def _unpacked_weighted(level: int, rows: Any, steps: Any, values: Any, mixed: Any) -> Cells:
