@@ -11,7 +11,7 @@ import numpy as np
 
 from assay._core.arrays import InputError
 from assay._core.showing import Library, data_frame, html_table
-from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests, summary_tests
+from assay.grouping import LEVEL, Finding, chosen_by_label, group_tests, pairs_of, summary_tests
 from assay.metrics import METRICS, Metric, Ranking, Summary, Tables
 from assay.metrics.inference import Interval, Withheld, holm
 from assay.predictions import Outcomes, Predictions
@@ -122,7 +122,7 @@ def audit(predictions: Predictions | Outcomes | Summary, *, draws: int = 1000, s
         return found
     names, member = np.unique(predictions.group, return_inverse=True)
     rows = {str(name): member == i for i, name in enumerate(names)}
-    by_label = chosen_by_label(predictions)
+    by_label = chosen_by_label(pairs_of(predictions))
     tested = group_tests(whole.outcomes, rows, by_label=by_label)
     groups = {name: _audit(Tables(predictions[mask], draws=draws, seed=seed)) for name, mask in rows.items()}
     return replace(

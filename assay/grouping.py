@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import pi, sqrt
 
 import numpy as np
 
 from assay import metrics
-from assay._core.arrays import Floats, Labels, Mask
+from assay._core.arrays import Labels, Mask
 from assay.metrics import Summary, Tables
 from assay.metrics.inference import (
     Estimate,
@@ -25,7 +26,7 @@ from assay.metrics.inference import (
 from assay.predictions import Outcomes, Predictions
 
 LEVEL = 0.05  # chance of naming any group where none is worse
-BY_CHANCE = 1e-3  # groups of one label each are chosen by it if chance does this less often
+BY_CHANCE = 1e-3  # groups are chosen by the label if chance would give such groups less often
 
 
 @dataclass(frozen=True)
@@ -101,28 +102,41 @@ def _detectable(group: Tables, rest: Tables, n_tests: int) -> float | None:
     return size if size <= min(like_the_rest, 1.0) else None
 
 
-def chosen_by_label(predictions: Predictions | Outcomes) -> bool:
+Pairs = dict[tuple[str, str], int]
+"""How many rows each pair of a label and a group has."""
+
+
+def pairs_of(rows: Predictions | Outcomes) -> Pairs:
+    """Of rows without groups or without known labels, none."""
+    if rows.group is None or rows.labels is None:
+        return {}
+    names, member = np.unique(rows.group, return_inverse=True)
+    labels, label = np.unique(rows.labels, return_inverse=True)
+    pairs, count = np.unique(label * len(names) + member, return_counts=True)
+    tags = (labels[pairs // len(names)], names[pairs % len(names)])
+    return dict(zip(zip(*(map(str, tag.tolist()) for tag in tags), strict=True), count.tolist(), strict=True))
+
+
+def chosen_by_label(pairs: Pairs) -> bool:
     """Whether the group is a function of the true label, or the label one of the group.
 
     Such groups select on the outcome: answers of a calibrated model are over-confident where the label is a rare one.
-    Groups so small that all may have one label each by chance are none.
+    Where chance may give so few rows one group a label, or one label a group, they are not chosen by it.
     """
-    if not isinstance(predictions, Predictions) or predictions.group is None:
+    labels, groups = Counter[str](), Counter[str]()
+    for (label, group), count in pairs.items():
+        labels[label] += count
+        groups[group] += count
+    if min(len(labels), len(groups)) < 2:
         return False
-    names, member = np.unique(predictions.group, return_inverse=True)
-    labels, label = np.unique(predictions.labels, return_inverse=True)
-    pairs = len(np.unique(label * len(names) + member))
-    if min(len(names), len(labels)) < 2:
-        return False
-    if pairs == len(labels):
-        return True
-    return pairs == len(names) and _chance_of_one_label_each(np.bincount(member), np.bincount(label)) < BY_CHANCE
+    sizes = [np.array([*of.values()]) for of in (labels, groups)]
+    return any(len(pairs) == len(one) and _chance(one, other) < BY_CHANCE for one, other in (sizes, sizes[::-1]))
 
 
-def _chance_of_one_label_each(sizes: Labels, of_label: Labels) -> float:
-    """That every group has one label, if labels are drawn at random."""
-    one_label: Floats = ((of_label / of_label.sum()) ** sizes[:, None]).sum(1)
-    return float(one_label.prod())
+def _chance(sizes: Labels, others: Labels) -> float:
+    """That the rows of each of these are all of one of the others, if those are drawn at random."""
+    share = others / others.sum()
+    return float(np.prod([(share**size).sum() for size in sizes]))
 
 
 def _against_rest(name: str, group: Tables, rest: Tables, by_label: bool) -> list[Finding]:

@@ -223,7 +223,9 @@ class Predictions:
         columns, correct = loops.reduce(self.values, self.labels, normalized=self.normalized, sums=sums)
         confidence, nll, brier, entropy = columns
         tags = {name: getattr(self, name) for name in TAGS}
-        return Outcomes(confidence, correct, nll, brier, entropy, **tags, map_digest=self.map_digest)
+        return Outcomes(
+            confidence, correct, nll, brier, entropy, **tags, labels=self.labels, map_digest=self.map_digest
+        )
 
     def with_prior(self, prior: ArrayLike | Mapping[str, float]) -> Predictions:
         """The same rows weighted so that the true classes have these shares, in the order of the classes or by name.
@@ -274,11 +276,12 @@ class Outcomes:
     group: Tags | None = None
     weights: Floats | None = None
     cluster: Tags | None = None
+    labels: Tags | None = None  # what the right answer was, where it is known
     is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
     map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
 
     def __post_init__(self) -> None:
-        for name in ("correct", "nll", "brier", "entropy", "ids", "group", "weights", "cluster"):
+        for name in ("correct", "nll", "brier", "entropy", *TAGS, "labels"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self.confidence):
                 raise InputError(f"{len(self.confidence)} rows of confidence but {len(column)} of {name}")
@@ -293,8 +296,11 @@ class Outcomes:
         group: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         cluster: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
     ) -> Outcomes:
         """From a confidence in [0, 1] and whether the answer was right.
+
+        `labels` say what the right answer was: an audit then knows groups that are chosen by it.
 
         With `is_probability=False` any finite score will do (energy, margin, distance); it is then only ranked.
         """
@@ -308,6 +314,7 @@ class Outcomes:
         return Outcomes(
             confidence=c,
             correct=arrays.booleans(correct, name="correct", n=len(c)),
+            labels=arrays.tags(labels, name="labels", n=len(c)),
             is_probability=is_probability,
             **_tags(len(c), ids, group, weights, cluster),
         )
@@ -330,18 +337,14 @@ class Outcomes:
         """Put two sets of rows together; a column that one of them lacks is dropped."""
         if self.is_probability != other.is_probability:
             raise ValueError("a probability and a mere score do not add up to one column")
+        optional = ("nll", "brier", "entropy", *TAGS, "labels")
+        joined: dict[str, Any] = {name: _join(getattr(self, name), getattr(other, name)) for name in optional}
         return Outcomes(
             confidence=np.concatenate([self.confidence, other.confidence]),
             correct=np.concatenate([self.correct, other.correct]),
-            nll=_join(self.nll, other.nll),
-            brier=_join(self.brier, other.brier),
-            entropy=_join(self.entropy, other.entropy),
-            ids=_join(self.ids, other.ids),
-            group=_join(self.group, other.group),
-            weights=_join(self.weights, other.weights),
-            cluster=_join(self.cluster, other.cluster),
             is_probability=self.is_probability,
             map_digest=self.map_digest if self.map_digest == other.map_digest else None,
+            **joined,
         )
 
 

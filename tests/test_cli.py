@@ -126,6 +126,24 @@ def test_groups_are_printed_and_the_worse_named(run, tmp_path):
     assert "here: accuracy 0." not in out.replace("there", "")
 
 
+@pytest.mark.parametrize("right", [["--answer", "said"], ["--correct", "hit"]])
+@pytest.mark.parametrize("folder", [False, True])
+def test_answers_grouped_by_their_label_are_judged_by_accuracy_alone(run, tmp_path, right, folder):
+    """Of a calibrated model the answers to a rare label are over-confident."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 6, 3000)
+    ill = rng.random(3000) < p
+    words = np.array(["well", "ill"])
+    columns = zip(np.maximum(p, 1 - p), words[(p > 0.5) * 1], words[ill * 1], ((p > 0.5) == ill) * 1, strict=True)
+    rows = "\n".join(f"{c},{said},{label},{hit}" for c, said, label, hit in columns)
+    (tmp_path / "x.csv").write_text(f"c,said,label,hit\n{rows}\n")
+    file = tmp_path if folder else tmp_path / "x.csv"
+    code, out, _ = run("audit", file, "--confidence", "c", *right, "--label", "label", "--group", "label")
+    assert code == 0
+    assert "over-confident by" not in out
+    assert "chosen by the true label, so only their accuracy is judged" in " ".join(out.split())
+
+
 def groups_csv(folder, names):
     """Forty rows a group; of the last few groups hardly one is right."""
     rng = np.random.default_rng(0)

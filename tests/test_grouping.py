@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
 from assay import Outcomes, Predictions, audit
-from assay.grouping import chosen_by_label, group_tests
+from assay.grouping import chosen_by_label, group_tests, pairs_of
+from assay.scale import Tally
 
 DESIGNS = {
     "rows": lambda n: {},
@@ -97,15 +100,59 @@ def test_groups_finer_than_the_label_are_chosen_by_it():
     found = audit(Predictions.from_binary_probabilities(p, label, group=finer), draws=20)
     assert found.by_label
     assert {finding.metric for finding in found.findings} == {"accuracy"}
-    assert not chosen_by_label(Predictions.from_binary_probabilities(p, label, group=site))
+    assert not chosen_by_label(pairs_of(Predictions.from_binary_probabilities(p, label, group=site)))
 
 
 def test_one_group_with_one_label_is_not_chosen_by_it():
     p, label, site = calibrated_of_two_classes(4000)
     rare = np.where((label == 0) & (np.arange(4000) < 100), "healthy", site.astype(str))
-    assert not chosen_by_label(Predictions.from_binary_probabilities(p, label, group=rare))
+    assert not chosen_by_label(pairs_of(Predictions.from_binary_probabilities(p, label, group=rare)))
 
 
 def test_tiny_groups_have_one_label_each_by_chance():
     p, label, _ = calibrated_of_two_classes(40)
-    assert not chosen_by_label(Predictions.from_binary_probabilities(p, label, group=np.arange(40)))
+    assert not chosen_by_label(pairs_of(Predictions.from_binary_probabilities(p, label, group=np.arange(40))))
+
+
+def test_outcomes_whose_labels_are_known_are_not_accused_of_groups_chosen_by_them():
+    """A calibrated model is over-confident where the label is the rare one, whoever reduced its classes to answers."""
+    p, labels, site = calibrated_of_two_classes(4000)
+    named = np.where(labels == 1, "ill", "well")
+    of_classes = Predictions.from_binary_probabilities(p, labels, group=named).outcomes()
+    told = Outcomes.from_scores(np.maximum(p, 1 - p), (p > 0.5) == labels, group=named, labels=labels)
+    for o in (of_classes, told, told[:2000] + told[2000:]):
+        found = audit(o, draws=20)
+        assert found.by_label
+        assert {finding.metric for finding in found.findings} == {"accuracy"}
+    assert not audit(Outcomes.from_scores(p, labels == 1, group=site, labels=labels), draws=20).by_label
+
+
+def test_labels_of_one_row_each_choose_no_groups():
+    """Every question has a right answer of its own, so each is in one group by chance."""
+    n = 300
+    group = np.random.default_rng(0).integers(0, 5, n)
+    assert not chosen_by_label(
+        pairs_of(Outcomes.from_scores(np.full(n, 0.7), np.ones(n), group=group, labels=range(n)))
+    )
+
+
+def test_a_tally_knows_groups_chosen_by_the_label_as_the_rows_do():
+    p, label, site = calibrated_of_two_classes(4000)
+    finer = np.array([f"{a}-{b}" for a, b in zip(label, site, strict=True)])
+    for group in (label, finer, site, np.arange(4000) % 7):
+        rows = Predictions.from_binary_probabilities(p, label, group=group)
+        for known in (rows, rows.outcomes()):
+            whole = Tally.of(known[:100]) + Tally.of(known[100:])
+            assert Tally.from_bytes(whole.to_bytes()).by_label == chosen_by_label(pairs_of(known))
+
+
+def test_a_tally_forgets_labels_that_are_too_many_to_be_classes(monkeypatch):
+    monkeypatch.setattr("assay.scale._tally.MOST", 50)
+    n = 120
+    rows = Outcomes.from_scores(np.full(n, 0.7), np.ones(n), group=np.arange(n) % 2, labels=range(n))
+    parts = [Tally.of(rows[first : first + 40]) for first in range(0, n, 40)]
+    assert parts[0].label_groups
+    assert Tally.of(rows).label_groups is None
+    for a, b, c in permutations(parts):
+        assert (a + b + c).label_groups is None
+        assert not Tally.from_bytes((a + b + c).to_bytes()).by_label

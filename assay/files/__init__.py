@@ -615,7 +615,13 @@ def _outcomes(table: Mapping[str, Array], columns: Columns, kind: str, name: str
             _refuse_percentages(confidence)
         raise
     present: dict[str, Any] = {x: _score(table[x], x, len(outcomes)) for x in scores if x in table}
-    return replace(outcomes, **present) if present else outcomes
+    return replace(outcomes, labels=_known_labels(table, columns), **present)
+
+
+def _known_labels(table: Mapping[str, Array], columns: Columns) -> Array | None:
+    """What the right answers were, where answers are compared with it or groups are made of it."""
+    used = columns.answer is not None or columns.group == columns.label
+    return _column(table, columns.label, "label") if used else None
 
 
 def _correct(table: Mapping[str, Array], columns: Columns, name: str) -> Array:

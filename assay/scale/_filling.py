@@ -10,11 +10,12 @@ from assay._core import loops
 from assay._core.arrays import Array, Floats, InputError, Mask, Tags, refuse
 from assay._core.plain import Grid
 from assay._matching import in_order
+from assay.grouping import pairs_of
 from assay.metrics import Tables
 from assay.predictions import Outcomes, Predictions
 from assay.scale import _cells
 from assay.scale._cells import NONE, Cells
-from assay.scale._tally import MEANS, SOME_GROUPS, Tally
+from assay.scale._tally import MEANS, SOME_GROUPS, Tally, added_pairs
 
 ROOM = 2**31  # rows that the counts of one grid have room for
 UNKNOWN = np.full((len(MEANS), 2, 2), np.nan)
@@ -54,7 +55,7 @@ class Filling:
         rows = in_order(rows, self._classes)
         t = Tables(rows)
         o = t.outcomes
-        classes, labels = t.class_bins if t.n_classes else None, _label_groups(rows)
+        classes, labels = t.class_bins if t.n_classes else None, added_pairs({}, pairs_of(rows))
         rest = Tally(NONE, sums_of(o), classes, None, o.is_probability, label_groups=labels, map_digest=rows.map_digest)
         self._rest = rest if self._rest is None else self._rest.merged(rest)
         self._count(o.confidence, o.correct, o.is_probability, o.weights)
@@ -112,15 +113,6 @@ class Filling:
             self._grid, self._room = Grid.empty(), ROOM
         self._room -= rows
         return self._grid
-
-
-def _label_groups(rows: Predictions | Outcomes) -> frozenset[tuple[int, str]]:
-    """Which labels occur in which groups."""
-    if rows.group is None or isinstance(rows, Outcomes):
-        return frozenset()
-    names, member = np.unique(rows.group, return_inverse=True)
-    label, name = np.divmod(np.unique(rows.labels * len(names) + member), len(names))
-    return frozenset(zip(label.tolist(), map(str, names[name].tolist()), strict=True))
 
 
 def sums_of(o: Outcomes) -> Floats:

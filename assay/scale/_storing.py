@@ -9,6 +9,7 @@ import numpy as np
 
 from assay._core.arrays import Array, Floats, InputError, Labels, Mask
 from assay._core.plain import Grid
+from assay.grouping import Pairs
 from assay.metrics import ClassBins
 from assay.scale._cells import Cells
 from assay.scale._grid import first_cell, lowest
@@ -55,9 +56,10 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
     if tally.of_positive is not None:
         found |= _arrays(tally.of_positive, "positive_")
     if tally.groups:
-        labels = sorted(tally.label_groups)
-        found["groups"], found["labels"] = np.array(list(tally.groups)), np.array([label for label, _ in labels], int)
-        found["label_groups"] = np.array([name for _, name in labels], str)
+        found["groups"] = np.array(list(tally.groups))
+        if tally.label_groups is not None:
+            found["labels"], found["label_groups"] = np.array([*tally.label_groups], str).reshape(-1, 2).T
+            found["label_counts"] = np.array([*tally.label_groups.values()], np.int64)
         for i, group in enumerate(tally.groups.values()):
             found |= _arrays(group, f"group_{i}_")
     return {f"{prefix}{name}": array for name, array in found.items()}
@@ -76,8 +78,7 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
         raise ValueError(f"sums of shape {list(sums.shape)}")
     names = stored[f"{prefix}groups"].tolist() if f"{prefix}groups" in stored else []
     groups = {name: _tally(stored, f"{prefix}group_{i}_") for i, name in enumerate(names)}
-    pairs = [stored[f"{prefix}{name}"].tolist() for name in ("labels", "label_groups")] if groups else [[], []]
-    labels = frozenset(zip(*pairs, strict=True))
+    labels = _label_groups(stored, prefix) if groups else {}
     unpacked = _unpacked if sums.shape[2] == 2 else _unpacked_weighted
     cells = unpacked(level, *(stored[f"{prefix}{name}"] for name in _CELL_COLUMNS))
     applied = str(stored[f"{prefix}map"]) if f"{prefix}map" in stored else None
@@ -87,6 +88,13 @@ def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     )
     _check(found)
     return found
+
+
+def _label_groups(stored: dict[str, Any], prefix: str) -> Pairs | None:
+    if f"{prefix}labels" not in stored:
+        return None
+    labels, names, counts = (stored[f"{prefix}{x}"].tolist() for x in ("labels", "label_groups", "label_counts"))
+    return dict(zip(zip(labels, names, strict=True), counts, strict=True))
 
 
 def _check(tally: Tally) -> None:

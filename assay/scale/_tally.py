@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from importlib import import_module
@@ -14,10 +15,11 @@ import numpy as np
 from assay._core.arrays import Floats, InputError, NoRows
 from assay._core.plain import from_zero
 from assay._core.writing import replacing
+from assay.grouping import Pairs, chosen_by_label
 from assay.metrics import METRICS, Bins, ClassBins, Moments, Order, Ranking, equal_width, weighted_ranking
 from assay.predictions import Outcomes, Predictions
 from assay.scale._bounds import bounds, expected_order
-from assay.scale._cells import Cells
+from assay.scale._cells import MOST, Cells
 
 MEANS = ("nll", "brier", "entropy")
 AREAS = ("auroc", "aupr_success", "aupr_error", "aurc", "e_aurc", "augrc")
@@ -50,7 +52,7 @@ class Tally:
     of_positive: Tally | None = None  # of two classes, the tally of the probability of class 1
     is_probability: bool = True
     groups: dict[str, Tally] = field(default_factory=dict)  # of the rows of each group, where they have groups
-    label_groups: frozenset[tuple[int, str]] = frozenset()  # which labels occur in which groups
+    label_groups: Pairs | None = field(default_factory=dict)  # None of too many labels to be what groups are chosen by
     order: Order | None = None  # of all rows, where they have been sorted; a sum of tallies has none
     map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
     classes: tuple[str, ...] | None = None  # [k] what the classes are called, in the order in which they are counted
@@ -87,7 +89,7 @@ class Tally:
         groups = self.groups | {
             name: self.groups[name] + group if name in self.groups else group for name, group in other.groups.items()
         }
-        labels = self.label_groups | other.label_groups
+        labels = added_pairs(self.label_groups, other.label_groups)
         return Tally(
             *(cells, self.sums + other.sums, classes, positive, self.is_probability, groups, labels),
             map_digest=self.map_digest if self.map_digest == other.map_digest else None,
@@ -120,8 +122,8 @@ class Tally:
 
     @property
     def by_label(self) -> bool:
-        """Whether the groups are chosen by the true label: each label is in one of several groups."""
-        return len(self.groups) > 1 and 0 < len(self.label_groups) == len({label for label, _ in self.label_groups})
+        """Whether the groups are chosen by the true label."""
+        return chosen_by_label(self.label_groups or {})
 
     def without(self, group: str) -> Tally:
         """The tally of all other groups."""
@@ -209,6 +211,13 @@ class Tally:
         except (OSError, InputError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else problem
             raise InputError(f"{file}: {reason}") from problem
+
+
+def added_pairs(a: Pairs | None, b: Pairs | None) -> Pairs | None:
+    """Rows of each label and group; None if there are more labels than any classes."""
+    if a is None or b is None or len(a.keys() | b.keys()) > MOST:
+        return None
+    return dict(Counter(a) + Counter(b))
 
 
 def _moments(n: int, total: float, squares: float) -> Moments:
