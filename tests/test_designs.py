@@ -46,7 +46,18 @@ def weighted(rng: np.random.Generator, n: int, gap: float = 0.05) -> Outcomes:
     return Outcomes(c, correct, nll=nll, brier=brier, weights=1 / expit(6 * (0.7 - c)))
 
 
+def heavy(rng: np.random.Generator, n: int, sigma: float, gap: float = 0.05) -> Outcomes:
+    """Weights that have nothing to do with the answers, of which a few are most: the law is that of `EVERYBODY`."""
+    c = rng.choice(GRID, n)
+    correct = rng.random(n) < c - gap
+    brier = 2 * np.where(correct, 1 - c, c) ** 2
+    nll = -np.log(np.where(correct, c, 1 - c))
+    return Outcomes(c, correct, nll=nll, brier=brier, weights=rng.lognormal(0, sigma, n))
+
+
 LAWS = {
+    "few heavy weights": lambda rng, gap=0.05: heavy(rng, 1000, 2, gap),
+    "heavy weights": lambda rng, gap=0.05: heavy(rng, 1500, 1.5, gap),
     "100 clusters of 10": lambda rng, gap=0.05: clustered(rng, 100, 10, gap),
     "400 clusters of 5": lambda rng, gap=0.05: clustered(rng, 400, 5, gap),
     "weights": lambda rng, gap=0.05: weighted(rng, 1500, gap),
@@ -143,6 +154,16 @@ def test_an_audit_of_few_clusters_says_so():
     rng = np.random.default_rng(4)
     found = audit(clustered(rng, 12, 50), draws=50)
     assert found["auroc"].note == "only 10 clusters with any error, at least 20 are needed"
+
+
+@pytest.mark.parametrize(("every", "errors"), [(5, 34), (10, 18)])
+def test_few_heavy_rows_count_as_few(every, errors):
+    """Some rows have almost all the weight, so the errors among them count; all in all there are hundreds."""
+    o = heavy(np.random.default_rng(4), 800, 0.0)
+    found = audit(replace(o, weights=np.where(np.arange(800) % every == 0, 1000.0, 1.0)), draws=50)["auroc"]
+    assert (~o.correct[::every]).sum() == errors
+    note = f"only as much as {errors} errors of equal weight, at least 20 are needed"
+    assert (found.interval is None, found.note) == ((True, note) if errors < 20 else (False, ""))
 
 
 def test_a_prior_shift_reaches_the_audit():

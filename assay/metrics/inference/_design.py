@@ -37,10 +37,10 @@ class Design:
         """Independent samples or clusters."""
         return self.n if self.cluster is None else self.n_clusters
 
-    @property
-    def degrees(self) -> int:
-        """Of Student's law of a studentized mean."""
-        return max(self.units - 1, 1)
+    @cached_property
+    def degrees(self) -> float:
+        """Of Student's law of a studentized mean: few heavy samples tell their own spread no better than few do."""
+        return max(min(self.units, self.n**2 / float(self.squares.sum())) - 1, 1.0)
 
     def variance(self, influence: Floats) -> float:
         """Variance of the weighted mean of a column whose mean is 0."""
@@ -49,7 +49,7 @@ class Design:
         else:
             totals = np.bincount(self.cluster, self.weight * influence, self.n_clusters)
             total = float(totals @ totals)
-        return total / self.n**2 * self.units / self.degrees
+        return total / self.n**2 * self.units / max(self.units - 1, 1)
 
     def mean(self, column: Floats) -> Estimate:
         value = float(self.weight @ column) / self.n
@@ -61,10 +61,12 @@ class Design:
         alone = float(self.squares.sum()) / self.n**2 * float(self.weight @ about**2) / self.n
         return max(self.variance(about) / alone, 1.0) if alone > 0 else 1.0
 
-    def number(self, mask: Mask) -> int:
-        """Clusters that have any of these rows."""
-        assert self.cluster is not None, "independent samples are counted by their ranking"
-        return len(np.unique(self.cluster[mask]))
+    def number(self, mask: Mask) -> float:
+        """As many independent samples of equal weight as these rows tell (Kish), or clusters with any, if fewer."""
+        if not mask.any():
+            return 0.0
+        count = float(self.weight[mask].sum() ** 2 / self.squares[mask].sum())
+        return count if self.cluster is None else min(count, len(np.unique(self.cluster[mask])))
 
     @cached_property
     def samples(self) -> float:

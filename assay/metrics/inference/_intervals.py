@@ -74,7 +74,7 @@ def _norm(*parts: float) -> float:
     return float(np.linalg.norm(parts))
 
 
-def luck(seen: int, needed: int) -> float:
+def luck(seen: float, needed: int) -> float:
     """By how many standard deviations more a number may be seen too large if only a large one is shown.
 
     Of counts that are shown from `needed` on, those hardly as large are often lucky ones: the end of an interval for

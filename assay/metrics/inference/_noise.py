@@ -78,7 +78,8 @@ def design_floors(r: Ranking, design: Design, *, n_bins: int = 15, draws: int = 
     bin has less noise than its stated chances give.
     """
     rng, n = np.random.default_rng(seed), design.n
-    scale = np.sqrt(design.units / rng.chisquare(design.degrees, (draws, 1)))  # of Student's law
+    spread = rng.chisquare(design.degrees, (draws, 1)) / design.degrees
+    scale = np.sqrt(design.units / max(design.units - 1, 1) / spread)  # of Student's law
     c, excess = design.rows.confidence, design.rows.confidence - design.rows.correct
     place = np.searchsorted(-r.score, -c)
 

@@ -16,23 +16,27 @@ MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on dif
 
 
 def share_interval(
-    value: float, influence: Influence, *, effect: float = 1.0, fewest: int | None = None
+    value: float, influence: Influence, *, effect: float | None = None, fewest: float | None = None
 ) -> Interval | None:
     """Interval for a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; None at 0 and 1.
 
     The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
     without it intervals near a perfect ranking cover the truth 80 to 90 % of the time. The end for fewer errors is
-    farther off where there are hardly enough of them. `effect` is how many times the variance of independent samples
-    the metric has, and `fewest` the number of independent samples of the rarer kind, if those are not all samples.
+    farther off where there are hardly enough of them. Of weighted or dependent samples, `effect` is how many times the
+    variance of independent ones the metric has, and `fewest` the number of independent samples of the rarer kind; both
+    ends are farther off then, since the heaviest may have been missed by luck.
     """
     if not 0 < value < 1:
         return None
-    r, slope = influence.ranking, value * (1 - value)
+    r, slope, center = influence.ranking, value * (1 - value), log(value / (1 - value))
     fewest = min(r.n_wrong, r.n - r.n_wrong) if fewest is None else fewest
-    half = student(fewest - 1) * sqrt(effect * (influence.variance() + influence.unseen() / 4)) / slope
-    center = log(value / (1 - value))
+    variance = (1.0 if effect is None else effect) * (influence.variance() + influence.unseen() / 4)
+    half = student(fewest - 1) * sqrt(variance) / slope
     lucky = 1.5 * luck(fewest, MIN_ERRORS) * _by_number(influence) / slope
-    return Interval(_expit(center - half - max(lucky, 0.0)), _expit(center + half - min(lucky, 0.0)))
+    fewer, more = max(lucky, 0.0), max(-lucky, 0.0)
+    if effect is not None:
+        fewer = more = abs(lucky) * sqrt(effect)
+    return Interval(_expit(center - half - fewer), _expit(center + half + more))
 
 
 def _by_number(influence: Influence) -> float:

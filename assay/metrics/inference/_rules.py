@@ -20,7 +20,14 @@ from assay.metrics.inference._binned import ece_interval, ece_l2_interval
 from assay.metrics.inference._design import Design, design, estimate
 from assay.metrics.inference._estimate import Estimate
 from assay.metrics.inference._influence import Influence
-from assay.metrics.inference._intervals import Interval, moments_interval, moments_of, proportion_interval, student
+from assay.metrics.inference._intervals import (
+    Interval,
+    luck,
+    moments_interval,
+    moments_of,
+    proportion_interval,
+    student,
+)
 from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, design_floors, noise_floors
 from assay.metrics.inference._paired import (
     UNSEEN,
@@ -69,14 +76,17 @@ def too_few(r: Ranking, wrong: str = "error", right: str = "right answer") -> st
 
 
 def too_few_in(t: Tables, wrong: str = "error", right: str = "right answer") -> str:
-    """The same of tables; of dependent samples the clusters that have any are counted."""
+    """The same of tables; of dependent samples the clusters that have any are counted, and heavy samples count more."""
     d = design(t)
-    if d is None or d.cluster is None:
-        return too_few(t.ranking, wrong, right)
+    doubt = too_few(t.ranking, wrong, right)
+    if doubt or d is None:
+        return doubt
     for what, rows in ((wrong, ~d.rows.correct), (right, d.rows.correct)):
-        count = d.number(rows)
+        count = int(d.number(rows))
         if count < MIN_ERRORS:
-            return f"only {_count(count, 'cluster')} with any {what}, at least {MIN_ERRORS} are needed"
+            clusters = f"only {_count(count, 'cluster')} with any {what}"
+            alone = f"only as much as {_count(count, f'{what} of equal weight')}"
+            return f"{alone if d.cluster is None else clusters}, at least {MIN_ERRORS} are needed"
     return ""
 
 
@@ -87,10 +97,10 @@ def too_few_clusters(t: Tables) -> str:
     return f"only {_count(d.n_clusters, 'cluster')}, at least {MIN_CLUSTERS} are needed" if d and few else ""
 
 
-def fewest_in(t: Tables) -> int:
+def fewest_in(t: Tables) -> float:
     """Independent samples of the rarer kind, right or wrong."""
     d = design(t)
-    if d is None or d.cluster is None:
+    if d is None:
         return min(t.ranking.n_wrong, t.ranking.n - t.ranking.n_wrong)
     return min(d.number(d.rows.correct), d.number(~d.rows.correct))
 
@@ -175,9 +185,12 @@ def _losses(t: Tables, name: str) -> tuple[Moments, Moments]:
 
 
 def _mean(t: Tables, name: str, d: Design, most: float) -> Interval:
+    """Losses are shown where errors are enough; what is hardly enough may be so by luck, one way or the other."""
     known = None if t.summary is None else t.summary.mean(name)
-    found = (d.mean(getattr(t.outcomes, name)) if known is None else Estimate(*known, d.degrees)).interval()
-    return Interval(max(found.low, 0.0), min(found.high, most))
+    found = d.mean(getattr(t.outcomes, name)) if known is None else Estimate(*known, d.degrees)
+    fewest = fewest_in(t)
+    half = replace(found, degrees=min(found.degrees, fewest - 1)).half() + luck(fewest, MIN_ERRORS) * found.error
+    return Interval(max(found.value - half, 0.0), min(found.value + half, most))
 
 
 def nll_paired(a: Runs, b: Runs) -> Change | Withheld:
