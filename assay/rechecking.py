@@ -140,7 +140,7 @@ def confidence_drift(
     """
     if not threshold.accepted:
         raise InputError("the threshold accepts nothing, so there is no promise to check")
-    if isinstance(threshold, Threshold) and threshold.weighted is not None:
+    if threshold.weighted is not None:
         raise InputError("the threshold was chosen on weighted rows, to whose share accepted no exact test applies")
     n, accepted = len(confidence), int((confidence >= threshold.value).sum())
     if not n:

@@ -145,6 +145,16 @@ def test_the_p_norm_forgets_offset_and_scale(power, predictions):
     assert score(as_probabilities) == pytest.approx(score(predictions), rel=1e-6)
 
 
+@pytest.mark.parametrize("power", [None, 1, 3])
+def test_of_two_classes_the_p_norm_leaves_the_maximum_probability(power):
+    """The highest of (a, -a) over its norm is the same whatever a is."""
+    rng = np.random.default_rng(0)
+    p = Predictions.from_logits(rng.normal(size=(200, 2)), rng.integers(0, 2, 200))
+    assert MaxLogitPNorm(power)(p) == pytest.approx(max_probability(p))
+    worse_than_chance = Predictions.from_logits(p.values, p.values.argmin(1))
+    assert max_logit_p_norm(worse_than_chance).p is None
+
+
 def test_a_certain_answer_has_a_p_norm():
     p = Predictions.from_probabilities([[1.0, 0.0, 0.0], [0.6, 0.3, 0.1]], [0, 0])
     assert np.isfinite(MaxLogitPNorm(4)(p)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, isnan
 
 import numpy as np
@@ -15,7 +16,7 @@ from test_cli import run as run
 from assay import Outcomes, Predictions, audit, compare, evaluate
 from assay._core.arrays import InputError
 from assay.report.quantities import with_arrow
-from assay.thresholds import choose_positive_threshold
+from assay.thresholds import choose_positive_threshold, load_threshold
 
 SHARE, APART = 0.01, 2.5  # of class 1, and how far its scores lie above those of class 0
 COSTS = [[0.0, 1.0], [50.0, 0.0]]
@@ -90,11 +91,24 @@ def test_a_comparison_tests_the_area_of_class_1():
     assert compare(rows, worse)["roc_auc"].interval.high < 0
 
 
-def kept(goal, asked, draws, n=20_000):
+def enriched(n, seed=0):
+    """The same population, of whose class 0 only one row in ten was kept and counts ten times."""
+    rows, rng = rare(n, seed), np.random.default_rng([seed, 1])
+    some = rows[(rows.labels == 1) | (rng.random(n) < 0.1)]
+    return replace(some, weights=np.where(some.labels == 1, 1.0, 10.0))
+
+
+def repeated(n, seed=0):
+    """Every row twice, in a cluster of its own."""
+    rows = rare(n // 2, seed)
+    return replace(rows[np.repeat(np.arange(n // 2), 2)], cluster=np.arange(n // 2 * 2) // 2)
+
+
+def kept(goal, asked, draws, n=20_000, draw=rare):
     """Share of draws whose promise the population keeps, and how often there was one."""
     held, given = 0, 0
     for seed in range(draws):
-        t = choose_positive_threshold(rare(n, seed), **{goal: asked})
+        t = choose_positive_threshold(draw(n, seed), **{goal: asked})
         name = "cost" if goal == "costs" else goal
         true = truth(t.value)[name]
         given += not t.reason
@@ -119,6 +133,82 @@ def test_promises_about_class_1_are_kept_in_a_thousand_draws(goal, asked):
     print(f"\n{goal} {asked}: kept in {held:.1%}, given in {given:.1%} of 1,000 draws")
     assert held >= 0.94
     assert given >= 0.9
+
+
+WEIGHED = [("precision", 0.3), ("recall", 0.8), ("recall", 0.9), ("costs", COSTS)]
+
+
+@pytest.mark.parametrize(("goal", "asked"), WEIGHED)
+@pytest.mark.parametrize("draw", [enriched, repeated])
+def test_promises_about_class_1_are_kept_with_weights_and_clusters(draw, goal, asked):
+    held, given = kept(goal, asked, 25, 40_000, draw)
+    assert held >= 0.9
+    assert given >= 0.9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("goal", "asked"), WEIGHED)
+@pytest.mark.parametrize("draw", [enriched, repeated])
+def test_promises_about_class_1_are_kept_with_weights_and_clusters_in_a_thousand_draws(draw, goal, asked):
+    held, given = kept(goal, asked, 1000, 40_000, draw)
+    print(f"\n{draw.__name__}, {goal} {asked}: kept in {held:.1%}, given in {given:.1%} of 1,000 draws")
+    assert held >= 0.942  # at most 5.8 % are broken
+    assert given >= 0.9
+
+
+@pytest.mark.parametrize("goal", [{"precision": 0.4}, {"recall": 0.85}, {"costs": COSTS}])
+def test_rows_that_count_alike_promise_the_same_of_class_1(goal):
+    rows = rare(20_000)
+    plain = choose_positive_threshold(rows, **goal)
+    for same in (replace(rows, weights=np.full(20_000, 3.0)), replace(rows, cluster=np.arange(20_000))):
+        assert choose_positive_threshold(same, **goal) == replace(plain, weighted=None)
+
+
+@pytest.mark.parametrize("goal", [{"precision": 0.3}, {"recall": 0.85}, {"costs": COSTS}])
+def test_bets_on_class_1_are_no_bolder_than_exact_bounds_and_not_far_from_them(goal):
+    """Weights that hardly differ: the population is the same, and bets do without the binomial law."""
+    rows = rare(40_000)
+    exact = choose_positive_threshold(rows, **goal)
+    bets = choose_positive_threshold(replace(rows, weights=1 + 1e-9 * (np.arange(40_000) % 2)), **goal)
+    if "costs" in goal:
+        assert exact.promised <= bets.promised < 1.3 * exact.promised
+    else:
+        sign = 1 if "precision" in goal else -1
+        assert 0 <= sign * (exact.flagged - bets.flagged) < 0.5 * exact.flagged
+
+
+def test_precision_and_recall_are_those_by_weight(run, tmp_path):
+    rows = enriched(40_000)
+    t = choose_positive_threshold(rows, recall=0.8)
+    one, seen = rows.probabilities[:, 1] >= t.value, rows.weights
+    assert t.precision == pytest.approx(seen[one & (rows.labels == 1)].sum() / seen[one].sum())
+    assert t.recall == pytest.approx(seen[one & (rows.labels == 1)].sum() / seen[rows.labels == 1].sum())
+    assert t.coverage == pytest.approx(seen[one].sum() / seen.sum())
+    np.savetxt(tmp_path / "x.csv", np.c_[rows.probabilities[:, 1], rows.labels, seen], delimiter=",", header="p,y,w")
+    (tmp_path / "x.csv").write_text((tmp_path / "x.csv").read_text().removeprefix("# "))
+    flags = ["--positive", "p", "--label", "y", "--weight", "w"]
+    code, out, _ = run("threshold", tmp_path / "x.csv", *flags, "--recall", 0.8, "--json", tmp_path / "t.json")
+    assert code == 0
+    assert "by weight" in out
+    assert load_threshold(tmp_path / "t.json").weighted == pytest.approx(t.weighted)
+
+
+def test_a_recall_does_not_depend_on_how_often_the_other_class_occurs():
+    rows = rare(20_000)
+    plain = choose_positive_threshold(rows, recall=0.8)
+    assert choose_positive_threshold(rows.with_prior([0.5, 0.5]), recall=0.8).value == plain.value
+    none = rows.with_prior([0.5, 0.5])[rows.labels == 0]
+    assert choose_positive_threshold(none, recall=0.8).instead is None
+
+
+def test_clusters_of_class_1_count_once():
+    """Of 59 rows none may be missed for .95: .95^59 < .05. Of 58 clusters of two it is as if there were 58 rows."""
+    p = np.repeat(np.linspace(0.1, 0.9, 59), 2)
+    rows = replace(Predictions.from_binary_probabilities(p, np.ones(118)), cluster=np.arange(118) // 2)
+    assert choose_positive_threshold(rows, recall=0.95).value == -inf
+    less = choose_positive_threshold(rows[:116], recall=0.95)
+    assert "takes 59 rows of class 1 of equal weight that are independent and there are 116" in less.reason
+    assert 0.94 < less.instead.promised <= 0.05 ** (1 / 58)
 
 
 def test_a_recall_is_promised_by_order_statistics():

@@ -39,9 +39,10 @@ def _positive_threshold(t: PositiveThreshold) -> RenderableType:
     )
     if t.goal == "cost":
         table.add_row("mean cost, seen", f"{t.cost:.4g}")
-    table.add_row("precision, seen", f"{share(t.precision)} ({t.hits:,} of {t.flagged:,})")
-    table.add_row("recall, seen", f"{share(t.recall)} ({t.hits:,} of {t.positives:,})")
-    table.add_row("inputs answered 1", f"{share(t.flagged / t.n)} ({t.flagged:,} of {t.n:,})")
+    by_weight = " by weight" if t.weighted is not None else ""
+    table.add_row("precision, seen", f"{share(t.precision)}{by_weight} ({t.hits:,} of {t.flagged:,})")
+    table.add_row("recall, seen", f"{share(t.recall)}{by_weight} ({t.hits:,} of {t.positives:,})")
+    table.add_row("inputs answered 1", f"{share(t.coverage)}{by_weight} ({t.flagged:,} of {t.n:,})")
     return table
 
 

@@ -20,13 +20,16 @@ LOWEST = -745.0  # the logarithm of the smallest double stands for that of a pro
 class MaxLogitPNorm:
     """The highest of the centered logits divided by their p-norm; without `p`, the maximum probability.
 
+    Two centered logits are each other's negative, so that the norm leaves nothing of them: of two classes it is the
+    maximum probability too.
+
     Made by `max_logit_p_norm`. Of probabilities it takes the logarithms, whose centering removes the lost offset.
     """
 
     p: int | None
 
     def __call__(self, predictions: Predictions) -> Floats:
-        if self.p is None:
+        if self.p is None or predictions.n_classes == 2:
             return max_probability(predictions)
         score = np.empty(len(predictions))
         for rows in row_chunks(*predictions.values.shape):

@@ -51,6 +51,15 @@ class Evidence(Protocol):
     def excess(self, risk: float) -> float:
         """Chance of so many errors among all rows if the risk were at most this."""
 
+    def reaching(self, recall: float, doubt: float) -> int | None:
+        """The first row of the ranking up to which so large a share of all right answers lies, but for `doubt`."""
+
+    def highest_recall(self, doubt: float) -> float:
+        """Up to the last right answer lies at least this share of all right answers, but for a chance of `doubt`."""
+
+    def cells(self, look: int, doubt: float) -> Floats:
+        """Bounds of the shares among all rows of errors beyond a threshold and above it, and of right answers, [4]."""
+
 
 def evidence(outcomes: Outcomes, r: Ranking) -> Evidence:
     """What outcomes say, of which `r` is the ranking.
@@ -61,6 +70,12 @@ def evidence(outcomes: Outcomes, r: Ranking) -> Evidence:
     alone = outcomes.cluster is None or len(np.unique(outcomes.cluster)) == len(outcomes)
     counted = r if r.weighing is None else ranking(replace(outcomes, weights=None))
     return Counts(counted) if alike and alone else Bets(counted, r, *_by_confidence(outcomes))
+
+
+def cells_at(r: Ranking, looks: Looks | int) -> Floats:
+    """Errors beyond each threshold and above it, and right answers beyond and above, [4] or [4, looks]."""
+    wrong, right = r.wrong[looks], r.right[looks]
+    return np.stack([r.wrong[-1] - wrong, wrong, r.right[-1] - right, right])
 
 
 def risk_bound(wrong: ArrayLike, accepted: ArrayLike, confidence: float) -> NDArray[np.float64]:
@@ -98,6 +113,23 @@ class Counts:
 
         wrong, n = self.ranking.n_wrong, self.ranking.n
         return float(bdtrc(wrong - 1, n, risk)) if wrong else 1.0
+
+    def reaching(self, recall: float, doubt: float) -> int | None:
+        """With m right answers, the share of these below the (i + 1)-th lowest exceeds 1 - recall with the chance that
+        at most i of m draws fall into a share of that size."""
+        from scipy.special import bdtr
+
+        m = int(self.ranking.right[-1])
+        missed = np.arange(m + 1)
+        allowed = np.flatnonzero(bdtr(missed, m, 1 - recall) <= doubt) if m else missed[:0]
+        return int(np.searchsorted(self.ranking.right, m - int(allowed[-1]))) if len(allowed) else None
+
+    def highest_recall(self, doubt: float) -> float:
+        m = int(self.ranking.right[-1])
+        return float(doubt ** (1 / m)) if m else 0.0
+
+    def cells(self, look: int, doubt: float) -> Floats:
+        return risk_bound(cells_at(self.ranking, look), self.ranking.n, 1 - doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +181,58 @@ class Bets:
         """So many errors are so few right answers."""
         rows = self._first(len(self.weight))
         return replace(rows, wrong=rows.total - rows.wrong).chance(1 - risk, 0.05, self.most)
+
+    def reaching(self, recall: float, doubt: float) -> int | None:
+        """Fewer rows miss more right answers and so lower the capital of every bet: the first row that passes is found
+        by halving, and no other than the last that should not pass can be passed by chance."""
+        if self._right_alike:
+            return Counts(self.ranking).reaching(recall, doubt)
+        low, high = 0, len(self.ranking.score)
+        if self._missed(high).chance(1 - recall, doubt, self._most_right) > doubt:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = self._missed(middle).chance(1 - recall, doubt, self._most_right) <= doubt
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+    def highest_recall(self, doubt: float) -> float:
+        if self._right_alike:
+            return Counts(self.ranking).highest_recall(doubt)
+        none_missed = self._missed(len(self.ranking.score))
+        return 1 - none_missed.highest(doubt, self._most_right)
+
+    def cells(self, look: int, doubt: float) -> Floats:
+        rows = int(self.ranking.kept[look])
+        every = self._first(len(self.weight))
+        sides = (slice(rows, None), slice(None, rows))
+        found = [self._sums(column, side) for column in (self.wrong, self._right) for side in sides]
+        return np.array([replace(every, wrong=one).highest(doubt, self.most) for one in found])
+
+    @cached_property
+    def _right(self) -> Floats:
+        return self.weight - self.wrong
+
+    @cached_property
+    def _right_alike(self) -> bool:
+        """Whether right answers are independent and count alike, as where only the class decides the weight."""
+        own, cluster = self._right[self._right > 0], self.cluster[self._right > 0]
+        return bool((own == own[:1]).all()) and len(np.unique(cluster)) == len(own)
+
+    @cached_property
+    def _most_right(self) -> float:
+        """The largest weight that the right answers of a cluster have."""
+        return float(self._sums(self._right, slice(None)).max())
+
+    def _missed(self, look: int) -> _Accepted:
+        """All right answers, of which those beyond a threshold are missed."""
+        beyond = slice(int(self.ranking.kept[look]), None)
+        total, missed = (self._sums(self._right, rows) for rows in (slice(None), beyond))
+        return _Accepted(total, missed, float((self._right**2).sum()))
+
+    def _sums(self, column: Floats, rows: slice) -> Floats:
+        """The sum of a column over some rows of each cluster."""
+        return tally(self.cluster[rows], column[rows], int(self.cluster.max()) + 1)
 
     def _first(self, rows: int) -> _Accepted:
         member = self.cluster[:rows]

@@ -67,6 +67,10 @@ def _of_confidence(content: dict[str, Any]) -> Threshold:
 def _of_class_1(content: dict[str, Any]) -> PositiveThreshold:
     known = {f.name: content[f.name] for f in fields(PositiveThreshold) if f.name in content and f.name not in NESTED}
     cost = nan if known.get("cost") is None else known["cost"]
+    by_weight = known.get("weighted")
+    if by_weight is not None:
+        answered, precision, recall = (nan if x is None else float(x) for x in by_weight)
+        known["weighted"] = (answered, precision, recall)
     found = record(PositiveThreshold, known | {"value": float(known["value"]), "cost": cost})
     counts = 0 <= found.hits <= min(found.flagged, found.positives) and found.positives <= found.n
     share = found.goal == "cost" or (found.goal in ("precision", "recall") and 0 < found.promised < 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, log, nan
 
 import numpy as np
@@ -13,7 +13,7 @@ from assay._core.arrays import InputError
 from assay._core.showing import html_table
 from assay.metrics import Ranking
 from assay.predictions import Predictions
-from assay.thresholds._evidence import Counts, risk_bound
+from assay.thresholds._evidence import Evidence, cells_at, evidence
 from assay.thresholds._records import level, spelled
 from assay.thresholds._search import fewest, looks_from, midway, safest, widest
 
@@ -40,6 +40,8 @@ class PositiveThreshold:
     instead: PositiveThreshold | None = None  # the best that can be promised then
     cost: float = nan  # mean cost of a held-out row, where costs are the goal
     map_digest: str | None = None  # `maps.digest` of the maps before it
+    weighted: tuple[float, float, float] | None = None  # share answered 1, precision and recall by weight, where rows
+    # have weights
 
     @property
     def accepted(self) -> int:
@@ -49,7 +51,7 @@ class PositiveThreshold:
     @property
     def coverage(self) -> float:
         """Share of rows answered 1."""
-        return self.flagged / self.n
+        return self.flagged / self.n if self.weighted is None else self.weighted[0]
 
     @property
     def guaranteed_risk(self) -> float:
@@ -59,11 +61,15 @@ class PositiveThreshold:
     @property
     def precision(self) -> float:
         """Share of class 1 among the rows answered so; nan if there are none."""
+        if self.weighted is not None:
+            return self.weighted[1]
         return self.hits / self.flagged if self.flagged else nan
 
     @property
     def recall(self) -> float:
         """Share of the rows of class 1 that are answered so; nan if there are none."""
+        if self.weighted is not None:
+            return self.weighted[2]
         return self.hits / self.positives if self.positives else nan
 
     @property
@@ -105,7 +111,8 @@ def choose_positive_threshold(
     possible are. `recall`: at least this share of the rows of class 1 are answered 1, and as few others as possible.
     `costs`: the least mean cost, by [[cost of a true 0, of a false 1], [of a false 0, of a true 1]]; the promise is a
     bound on it. All are exact: binomial bounds that pay for looking at several thresholds, and for recall the order
-    statistics of the rows of class 1. They hold for rows drawn like the held-out ones, with as many of class 1.
+    statistics of the rows of class 1; or bets where rows have weights or clusters. They hold for rows drawn like the
+    held-out ones, with as many of class 1.
 
     >>> import numpy as np
     >>> p = np.linspace(0, 1, 2000)
@@ -116,13 +123,12 @@ def choose_positive_threshold(
     """
     if not isinstance(held_out, Predictions) or held_out.n_classes != 2:
         raise InputError("precision, recall and costs of class 1 need predictions of two classes")
-    if held_out.weights is not None or held_out.cluster is not None:
-        raise InputError("a promise about class 1 knows no weights or clusters yet; leave these columns out")
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, got {confidence}")
     if sum(goal is not None for goal in (precision, recall, costs)) != 1:
         raise InputError("give one of precision, recall and costs")
-    search = _Search(metrics.ranking(metrics.positive_class(held_out)), 1 - confidence, held_out.map_digest)
+    rows = metrics.positive_class(held_out)
+    search = _Search(evidence(rows, metrics.ranking(rows)), 1 - confidence, held_out.map_digest)
     if precision is not None:
         return search.by_precision(_inside("precision", precision))
     return search.by_recall(_inside("recall", recall)) if recall is not None else search.by_cost(_matrix(costs))
@@ -132,68 +138,60 @@ def choose_positive_threshold(
 class _Search:
     """Rows ranked by the probability of class 1, so that a right answer of the ranking is a row of class 1."""
 
-    r: Ranking
+    seen: Evidence
     doubt: float
     map_digest: str | None
 
+    @property
+    def r(self) -> Ranking:
+        return self.seen.ranking
+
     def by_precision(self, precision: float) -> PositiveThreshold:
         """A precision is a risk among the rows answered 1: the same chain of tests."""
-        risk = 1 - precision
+        risk, r = 1 - precision, self.r
         least = fewest(risk, self.doubt)
-        row = widest(Counts(self.r), risk, self.doubt) if self.r.n >= least else None
+        row = widest(self.seen, risk, self.doubt) if self.seen.units >= least else None
         if row is not None:
             return self.at(row, "precision", precision)
-        sizes = np.geomspace(min(5, self.r.n), self.r.n, TRIES)
-        found = safest(Counts(self.r), self.doubt, sizes)
-        first = min(int(np.searchsorted(self.r.kept, least)), len(self.r.kept) - 1)
-        seen = f"{int(self.r.right[first])} of the {int(self.r.kept[first])} highest rows are of class 1"
+        found = safest(self.seen, self.doubt, np.geomspace(min(5, r.n), r.n, TRIES))
+        first = min(int(np.searchsorted(r.kept, least)), len(r.kept) - 1)
+        seen = f"{int(r.right[first])} of the {int(r.kept[first])} highest rows are of class 1"
         instead = None if found is None else self.at(found[0], "precision", 1 - found[1])
         return self.none("precision", precision, f"{seen}; a precision of {precision:.3g} cannot be promised", instead)
 
     def by_recall(self, recall: float) -> PositiveThreshold:
-        """The highest score of class 1 with few enough rows of class 1 below it.
-
-        With m rows of class 1, the share of class 1 below the (i + 1)-th lowest exceeds 1 - recall with the chance
-        that at most i of m draws fall into a share of that size.
-        """
-        from scipy.special import bdtr
-
+        """The highest score of class 1 with few enough rows of class 1 below it."""
+        row = self.seen.reaching(recall, self.doubt)
+        if row is not None:
+            return self.at(row, "recall", recall)
         m = int(self.r.right[-1])
-        missed = np.arange(m + 1)
-        allowed = np.flatnonzero(bdtr(missed, m, 1 - recall) <= self.doubt) if m else missed[:0]
-        if len(allowed):
-            return self.at(self._reaching(m - int(allowed[-1])), "recall", recall)
         takes = ceil(log(self.doubt) / log(recall))
-        reason = f"a recall of {recall:.3g} takes {takes} rows of class 1 and there are {m}"
-        most = self.doubt ** (1 / m) if m else 0.0
-        instead = self.at(self._reaching(m), "recall", most) if m else None
+        alike = " of equal weight that are independent" if self.seen.units < self.r.n else ""
+        reason = f"a recall of {recall:.3g} takes {takes} rows of class 1{alike} and there are {m}"
+        last = int(np.searchsorted(self.r.right, m))
+        instead = self.at(last, "recall", self.seen.highest_recall(self.doubt)) if m else None
         return self.none("recall", recall, reason, instead)
-
-    def _reaching(self, hits: int) -> int:
-        """The first row of the ranking with so many rows of class 1."""
-        return int(np.searchsorted(self.r.right, hits))
 
     def by_cost(self, costs: NDArray[np.float64]) -> PositiveThreshold:
         """The mean cost exceeds the least one by the shares of the other cells, each with its bound."""
         looks = np.append(0, looks_from(self.r, 1, STEP))
-        counts = self._cells(looks)
-        mean = np.tensordot(costs.reshape(-1), counts, 1) / self.r.n
+        mean = np.tensordot(costs.reshape(-1), cells_at(self.seen.shares, looks), 1) / self.r.n
         best = int(mean.argmin())
         above = (costs - costs.min()).reshape(-1)
         doubt = self.doubt / len(looks) / np.count_nonzero(above)
-        bound = float(costs.min() + above @ risk_bound(counts[:, best], self.r.n, 1 - doubt))
+        bound = float(costs.min() + above @ self.seen.cells(int(looks[best]), doubt))
         return self.at(int(looks[best]), "cost", min(bound, float(costs.max())), cost=float(mean[best]))
 
-    def _cells(self, looks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """True 0, false 1, false 0 and true 1 at each look."""
-        false_one, true_one = self.r.wrong[looks], self.r.right[looks]
-        return np.stack([self.r.wrong[-1] - false_one, false_one, self.r.right[-1] - true_one, true_one])
-
     def at(self, row: int, goal: str, promised: float, cost: float = nan) -> PositiveThreshold:
-        flagged, hits = int(self.r.kept[row]), int(self.r.right[row])
-        counts = (self.r.n, int(self.r.right[-1]), flagged, hits)
-        value = midway(self.r, row) if row else inf
-        return PositiveThreshold(value, goal, promised, 1 - self.doubt, *counts, cost=cost, map_digest=self.map_digest)
+        r, weighed = self.r, self.seen.shares
+        flagged, hits = int(r.kept[row]), int(r.right[row])
+        counts = (r.n, int(r.right[-1]), flagged, hits)
+        value = midway(r, row) if row else inf
+        found = PositiveThreshold(value, goal, promised, 1 - self.doubt, *counts, cost=cost, map_digest=self.map_digest)
+        if weighed.weighing is None:
+            return found
+        kept, right, every = (float(x) for x in (weighed.kept[row], weighed.right[row], weighed.right[-1]))
+        return replace(found, weighted=(kept / r.n, right / kept if kept else nan, right / every if every else nan))
 
     def none(self, goal: str, promised: float, reason: str, instead: PositiveThreshold | None) -> PositiveThreshold:
         counts = (self.r.n, int(self.r.right[-1]), 0, 0)
