@@ -28,8 +28,9 @@ from assay.claims import (
     read_evidence,
     write_evidence,
 )
-from assay.claims._evidence import corrected, pack, unpack
-from assay.claims._report import _severities
+from assay.claims._advice import accepted, advice
+from assay.claims._evidence import corrected, pack, printed, unpack
+from assay.claims._report import _severities, both_axes
 from assay.claims._verdicts import LEVEL, _interval, _more, _training, _word
 from assay.cli import main
 from assay.metrics.inference import Estimate, Interval
@@ -227,6 +228,39 @@ def test_the_best_recipe_stands_with_those_that_are_not_shown_to_be_worse():
     two = Evidence({key: o for key, o in known.samples.items() if key[1] < 2}, known.numbers)
     assert best_or_tied(two, "auroc") == []
     assert "error AUROC" in markdown([], {"here": known})
+
+
+def test_a_regime_advises_what_is_best_on_both_axes_and_keeps_the_baseline_where_nothing_is():
+    better = evidence(np.random.default_rng(9), 4000, cross_entropy=0.5, focal=1.5)
+    train, accept = advice(better)
+    assert "error AUROC focal; " in train
+    least = evidence(np.random.default_rng(9), 4000, cross_entropy=1.0, focal=1.0)
+    assert "Nothing is shown to be better than cross_entropy" in advice(least)[0]
+    assert "at most 10% errors" in accept  # one answer in five is wrong
+    share, errors = accepted(better, "focal", 0.1)
+    assert f"with focal, {share:.1%}, cross_entropy " in accept
+    assert errors <= 0.1
+    assert advice(Evidence({key: o for key, o in better.samples.items() if key[1] < 2}, better.numbers)) == []
+
+
+def test_errors_accepted_are_those_of_the_half_that_the_threshold_was_not_chosen_on():
+    """Wrong answers of the first half are the least sure, those of the second the surest."""
+    sure, wrong = np.linspace(0.5, 1, 1000), np.arange(1000) < 200
+    o = Outcomes.from_scores(sure, ~wrong) + Outcomes.from_scores(sure, ~wrong[::-1])
+    found = Evidence({(Side("a"), 0): o}, [])
+    share, errors = accepted(found, "a", 0.05)
+    assert errors == pytest.approx(200 / (share * 2000))  # the promise of the second half is kept by accepting nothing
+
+
+def test_printed_figures_stand_beside_those_of_the_same_recipe():
+    study = read_study(ROOT / "studies" / "prove" / "sst.toml")
+    found = {str(run.method): {n["name"]: n["value"] for n in printed(study, run)} for run in expand(study)}
+    assert found["cross_entropy@mukhoti2020_sst"]["ece"] == 0.0737  # mukhoti2020, table 1
+    assert found["flsd53@mukhoti2020_sst"]["ece"] == 0.0919
+    assert found["label_smoothing@mukhoti2020_sst"] == {}
+    kept = read_evidence(ROOT / "studies" / "prove" / "kept", "sst")
+    row = next(row for row in both_axes(kept).rows if row[0].text == "flsd53")
+    assert "printed 9.19%" in [field.under for field in row]
 
 
 def test_fewer_than_three_seeds_give_no_verdict():

@@ -25,12 +25,24 @@ from assay.maps import Temperature, apply
 from assay.metrics import METRICS, evaluate
 from assay.predictions import Outcomes, Predictions
 from assay.report.analyses import history, sample_columns
-from assay.study import FITTED, LEARNED, UNCHANGED, USUAL_SCORE, Run, Study, correction, expand, state
+from assay.study import (
+    FITTED,
+    LEARNED,
+    UNCHANGED,
+    USUAL_SCORE,
+    Run,
+    Study,
+    correction,
+    expand,
+    published_beside,
+    state,
+)
 from assay.study._scores import PROBABILITIES, read_score
 from assay.study._shifts import MADE
 
 STEPS = 2048  # of the log-odds of a kept confidence
 MIDDLE = 2**15  # the kept number of a confidence of 1/2
+PRINTED = "printed"  # the split of numbers that a paper prints, in the tables that the study names
 NUMBERS = pa.schema(
     {
         **dict.fromkeys(("recipe", "method"), pa.string()),
@@ -119,6 +131,7 @@ def gather(study: Study, root: Path, claims: Sequence[Claim]) -> Evidence:
                 samples[side, run.seed] = _outcomes(side, study, folder, test, test, held_out)
         found = [*_numbers(study, folder, own, test, held_out)]
         found += _shifted(study, folder, {Side(run.method.name): None, **dict.fromkeys(own)}, claims, test, held_out)
+        found += printed(study, run)
         numbers += [_number(run, **number) for number in found]
     return Evidence(samples, numbers)
 
@@ -204,6 +217,15 @@ def _shifted(
             outcomes = _outcomes(side, study, folder, test, judged, held_out)
             for name, value in evaluate(outcomes, metrics).items():
                 yield {"name": name, "split": shift, "calibrator": side.calibrator, "value": value}
+
+
+def printed(study: Study, run: Run) -> Iterator[Number]:
+    """What a paper prints of the same recipe as trained."""
+    beside, point = published_beside(study), {"data": run.data, "network": run.network, "split": "test"}
+    for name in study.metrics:
+        figure = beside(point, str(run.method), UNCHANGED, USUAL_SCORE, name)
+        if figure is not None:
+            yield {"name": name, "split": PRINTED, "value": figure.mean}
 
 
 def pack(confidence: Floats) -> NDArray[np.uint16]:

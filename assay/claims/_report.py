@@ -12,8 +12,10 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
-from assay.claims._evidence import Evidence
-from assay.claims._verdicts import LEAST, Comparison, Judged, best_or_tied
+from assay.claims._advice import accepted, advice, promised_risk
+from assay.claims._claims import Side
+from assay.claims._evidence import PRINTED, Evidence
+from assay.claims._verdicts import LEAST, Comparison, Judged
 from assay.metrics import COMPARED, Unit
 from assay.nn.names import SEVERITIES
 from assay.report.page import Field, PageTable, as_data, write_claims
@@ -22,6 +24,7 @@ from assay.study import UNCHANGED
 from assay.study._shifts import corruption_and_severity
 
 COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "verdict")
+FIRST = 20  # verdicts on the page before the reader asks for all
 TONES = {"confirmed": "good", "contradicted": "bad"}
 NOTE = (
     "Effect: the method less what it is compared with, mean over seeds. Intervals of a regime hold together at 95 %; "
@@ -35,7 +38,7 @@ NOTE = (
 def table(judged: Sequence[Judged]) -> PageTable:
     """One row a claim and regime, with the comparison that supports the claim least; what was not run comes last."""
     ordered = sorted(judged, key=lambda each: each.word == "not run")
-    return PageTable(COLUMNS, tuple(_row(each) for each in ordered), len(judged))
+    return PageTable(COLUMNS, tuple(_row(each) for each in ordered), FIRST)
 
 
 def _row(judged: Judged) -> tuple[Field, ...]:
@@ -57,7 +60,8 @@ def _row(judged: Judged) -> tuple[Field, ...]:
 
 
 def _signed(unit: Unit, value: float) -> str:
-    return f"{unit.factor * value:+.{unit.digits}f}{unit.sign}"
+    rounded = round(unit.factor * value, unit.digits) + 0.0  # no -0.00
+    return f"{rounded:+.{unit.digits}f}{unit.sign}"
 
 
 def _interval(unit: Unit, comparison: Comparison) -> str:
@@ -70,7 +74,8 @@ def _detail(judged: Judged, weakest: Comparison) -> str:
     if judged.word == "not run":
         return f"{weakest.seeds} of at least {LEAST} seeds"
     if judged.word == "inconclusive" and isfinite(weakest.more):
-        return f"{weakest.more:g} x the data would decide"
+        times = f"{weakest.more:g} x" if weakest.more <= 100 else "more than 100 x"
+        return f"{times} the data would decide"
     return ""
 
 
@@ -94,52 +99,73 @@ def view(judged: Sequence[Judged]) -> Grid:
 
 
 def markdown(judged: Sequence[Judged], kept: Mapping[str, Evidence]) -> str:
-    """All verdicts, and the recipes of each regime on both axes."""
-    lines = ["# Claims put to the test", "", f"{summary(judged)} {NOTE}", "", *_piped(table(judged)), ""]
+    """All verdicts, and of each regime the recipes on both axes and what they advise."""
+    lines = [
+        "# Claims put to the test",
+        "",
+        f"{summary(judged)} {NOTE}",
+        "",
+        *_piped(table(judged), linked="regime"),
+        "",
+    ]
     for regime, evidence in kept.items():
-        lines += [f"## {regime}", "", *_piped(both_axes(evidence)), ""]
-        lines += [said, ""] if (said := standing(evidence)) else []
+        lines += [f"## {regime}", "", source(regime, evidence), "", *_piped(both_axes(evidence)), ""]
+        lines += [*(f"- {said}" for said in advice(evidence)), ""]
     return "\n".join(lines)
 
 
-def _piped(shown: PageTable) -> list[str]:
+def source(regime: str, evidence: Evidence) -> str:
+    """Where the figures of a regime come from."""
+    runs = len({(number["method"], number["n_train"], number["seed"]) for number in evidence.numbers})
+    printed = any(number["split"] == PRINTED for number in evidence.numbers)
+    said = " Figures called printed are the paper's." if printed else ""
+    return f"{runs} runs of the study `{regime}.toml`.{said}"
+
+
+def _piped(shown: PageTable, linked: str = "") -> list[str]:
+    """The table in Markdown; fields of the column `linked` are headings to link to."""
     head = ["| " + " | ".join(shown.columns) + " |", "|" + " --- |" * len(shown.columns)]
-    return head + ["| " + " | ".join(_cell(field) for field in row) + " |" for row in shown.rows]
+    rows = [zip(shown.columns, row, strict=True) for row in shown.rows]
+    return head + ["| " + " | ".join(_cell(field, linked=name == linked) for name, field in row) + " |" for row in rows]
 
 
-def _cell(field: Field) -> str:
+def _cell(field: Field, *, linked: bool) -> str:
     text = field.text.replace("|", r"\|")
+    if linked:
+        return f"[{text}](#{text})"
     return f"{text} ({field.under})" if field.under else text
-
-
-def standing(evidence: Evidence) -> str:
-    """Which recipes are best or tied, as trained, on either axis and on both; "" without three seeds of two."""
-    calibrated, ranking = (best_or_tied(evidence, metric) for metric in ("calibration_part", "auroc"))
-    if not calibrated:
-        return ""
-    both = [recipe for recipe in calibrated if recipe in ranking]
-    return (
-        f"Best as trained, or not shown to be worse than the best: calibration {', '.join(calibrated)}; "
-        f"error AUROC {', '.join(ranking)}; both {', '.join(both) or 'none'}."
-    )
 
 
 AXES = ("accuracy", "ece", "auroc", "aurc")
 
 
 def both_axes(evidence: Evidence) -> PageTable:
-    """One row a recipe: mean and standard deviation over its seeds."""
+    """One row a recipe: mean and standard deviation over its seeds, and how much a threshold accepts."""
+    risk = promised_risk(evidence)
     rows = []
     for recipe in evidence.recipes:
-        by_metric = {name: last_values(evidence, name, recipe) for name in AXES}
-        seeds = len(by_metric["accuracy"])
-        fields = [Field(recipe, recipe), Field(str(seeds), seeds)]
-        for name, values in by_metric.items():
-            unit = COMPARED[name].unit
-            spread = f" ± {unit.number(float(np.std(values, ddof=1)))}" if seeds > 1 else ""
-            fields.append(Field(unit.number(float(np.mean(values))) + spread + unit.sign, float(np.mean(values))))
-        rows.append(tuple(fields))
-    return PageTable(("recipe", "seeds", *(COMPARED[name].title for name in AXES)), tuple(rows), len(rows))
+        cells = [_axis(evidence, name, recipe) for name in AXES]
+        seeds = len(last_values(evidence, "accuracy", recipe))
+        shown = [Field(recipe, recipe), Field(str(seeds), seeds), *cells]
+        rows.append(tuple(shown) if risk is None else (*shown, _coverage(evidence, recipe, risk)))
+    titles = ["recipe", "seeds", *(COMPARED[name].title for name in AXES)]
+    titles += [] if risk is None else [f"accepted, errors ≤ {100 * risk:g}%"]
+    return PageTable(tuple(titles), tuple(rows), len(rows))
+
+
+def _axis(evidence: Evidence, name: str, recipe: str) -> Field:
+    unit, values = COMPARED[name].unit, last_values(evidence, name, recipe)
+    spread = f" ± {unit.number(float(np.std(values, ddof=1)))}" if len(values) > 1 else ""
+    printed = evidence.number(name, recipe=recipe, split=PRINTED)
+    under = next((f"printed {unit.number(float(found[0]))}{unit.sign}" for found in printed.values()), "")
+    return Field(unit.number(float(np.mean(values))) + spread + unit.sign, float(np.mean(values)), under)
+
+
+def _coverage(evidence: Evidence, recipe: str, risk: float) -> Field:
+    if not evidence.seeds(Side(recipe)):
+        return Field("–")
+    share, errors = accepted(evidence, recipe, risk)
+    return Field(f"{share:.1%}", share, f"{errors:.1%} errors")
 
 
 def last_values(evidence: Evidence, name: str, recipe: str) -> list[float]:
@@ -154,7 +180,8 @@ def claims_page(judged: Sequence[Judged], kept: Mapping[str, Evidence], file: Pa
         {
             "name": regime,
             "recipes": as_data(both_axes(evidence)),
-            "standing": standing(evidence),
+            "source": source(regime, evidence),
+            "advice": advice(evidence),
             "points": list(_points(evidence)),
             "curves": _epochs(evidence) + _severities(evidence),
         }

@@ -315,7 +315,10 @@ def _best_strengths(evidence: Evidence) -> tuple[dict[int, float], dict[int, flo
         return {}, {}
     found: list[dict[int, float]] = []
     for size in (sizes[-1], sizes[0]):
-        rows = [row for row in evidence.numbers if (row["name"], row["n_train"], row["epoch"]) == ("ece", size, None)]
+        asked = ("ece", size, None, "test")
+        rows = [
+            row for row in evidence.numbers if tuple(row[k] for k in ("name", "n_train", "epoch", "split")) == asked
+        ]
         best = {
             seed: min((row for row in rows if row["seed"] == seed), key=lambda row: row["value"])["method"]
             for seed in {row["seed"] for row in rows}

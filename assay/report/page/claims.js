@@ -17,7 +17,8 @@ function regime() {
 
 function showRegime() {
   showTable(find("#recipes"), regime().recipes);
-  find("#standing").textContent = regime().standing;
+  find("#source").textContent = regime().source.replaceAll("`", "");
+  find("#advice").replaceChildren(...regime().advice.map((textContent) => element("li", { textContent })));
   const labels = regime().curves.map(({ name, axis }) => `${name.replaceAll("_", " ")} by ${axis}`);
   figures.replaceChildren(...labels.map((textContent) => element("option", { textContent })));
   find("#courses").hidden = labels.length === 0;
