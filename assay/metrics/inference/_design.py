@@ -47,22 +47,43 @@ class Design:
         if self.cluster is None:
             total = float(self.squares @ influence**2)
         else:
-            totals = np.bincount(self.cluster, self.weight * influence, self.n_clusters)
-            total = float(totals @ totals)
+            total = float((self.totals(influence) ** 2).sum())
         return total / self.n**2 * self.units / max(self.units - 1, 1)
+
+    def totals(self, column: Floats) -> Floats:
+        """The weighted sum of a column over each independent sample or cluster."""
+        alone = self.weight * column
+        return alone if self.cluster is None else np.bincount(self.cluster, alone, self.n_clusters)
+
+    def telling(self, influence: Floats) -> float:
+        """As many samples or clusters as make up the variance of a mean, if all had the same part in it (Kish)."""
+        squares = self.totals(influence) ** 2
+        return float(squares.sum() ** 2 / (squares @ squares))
 
     def mean(self, column: Floats) -> Estimate:
         value = float(self.weight @ column) / self.n
         return Estimate(value, float(np.sqrt(self.variance(column - value))), self.degrees)
 
     def effect(self, column: Floats) -> float:
-        """How many times the variance of independent samples of the same weights this design has; at least 1."""
+        """How many times the variance of independent samples of the same weights this design has; at least 1.
+
+        What few clusters with an error, or with a right answer, do not tell of their dependence is taken to be as
+        strong as it can be: one more such cluster counts as wholly alike.
+        """
         about = column - float(self.weight @ column) / self.n
-        alone = float(self.squares.sum()) / self.n**2 * float(self.weight @ about**2) / self.n
-        return max(self.variance(about) / alone, 1.0) if alone > 0 else 1.0
+        alone = float(self.squares.sum()) / self.n**2
+        spread = alone * float(self.weight @ about**2) / self.n
+        seen = max(self.variance(about) / spread, 1.0) if spread > 0 and self.rarer > 0 else 1.0
+        return max(seen, (self.rarer * seen + 1 / alone / self.samples) / (self.rarer + 1))
+
+    @cached_property
+    def rarer(self) -> float:
+        """Independent samples, or clusters, of the rarer kind: errors or right answers."""
+        return min(self.number(self.rows.correct), self.number(~self.rows.correct))
 
     def number(self, mask: Mask) -> float:
         """As many independent samples of equal weight as these rows tell (Kish), or clusters with any, if fewer."""
+        mask = mask & (self.weight > 0)
         if not mask.any():
             return 0.0
         count = float(self.weight[mask].sum() ** 2 / self.squares[mask].sum())
@@ -73,7 +94,7 @@ class Design:
         """As many independent samples of equal weight as these tell, at least (Kish): clusters count once."""
         if self.cluster is None:
             return self.n**2 / float(self.squares.sum())
-        totals = np.bincount(self.cluster, self.weight, self.n_clusters)
+        totals = self.totals(np.ones(len(self.weight)))
         return float(totals.sum() ** 2 / (totals @ totals))
 
 

@@ -18,6 +18,8 @@ from assay.metrics.inference._design import Design
 
 FINE = 512  # runs of neighboring confidences that are drawn together; up to as many samples nothing is approximated
 
+DOUBT = 4.0  # errors in a bin; of so many, half of the noise that they lack is taken for luck
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseFloor:
@@ -74,21 +76,22 @@ def noise_floors(r: Ranking, *, n_bins: int = 15, draws: int = 1000, seed: int =
 def design_floors(r: Ranking, design: Design, *, n_bins: int = 15, draws: int = 1000, seed: int = 0) -> NoiseFloors:
     """The same of weighted or clustered samples: normal draws with the covariance that clusters give the bins.
 
-    What is drawn are the sums of each cluster with random signs and sizes, so whatever dependence they have stays; no
-    bin has less noise than its stated chances give.
+    What is drawn are the sums of each cluster with random signs and sizes, so whatever dependence they have stays. The
+    gaps of a calibrated model are 0, so nothing is taken away from the sums. A bin with few errors, or few right
+    answers, may have more noise than it shows: what the stated chances give samples of such weights and clusters.
     """
     rng, n = np.random.default_rng(seed), design.n
     spread = rng.chisquare(design.degrees, (draws, 1)) / design.degrees
     scale = np.sqrt(design.units / max(design.units - 1, 1) / spread)  # of Student's law
     c, excess = design.rows.confidence, design.rows.confidence - design.rows.correct
-    place = np.searchsorted(-r.score, -c)
+    place, effect = np.searchsorted(-r.score, -c), design.effect(excess)
 
     def drawn(index: NDArray[np.int64]) -> tuple[Floats, Floats]:
         count = tally(index, design.weight, n_bins)
-        gap = tally(index, design.weight * excess, n_bins) / np.where(count > 0, count, 1)
-        covariance = _covariance(design, index, excess - gap[index], n_bins)
-        least = tally(index, design.squares * c * (1 - c), n_bins)
-        covariance[np.diag_indices(n_bins)] = np.maximum(np.diag(covariance), least)
+        covariance = _covariance(design, index, excess, n_bins)
+        stated = tally(index, design.squares * c * (1 - c), n_bins) * effect
+        lacking = np.maximum(stated - np.diag(covariance), 0)
+        covariance[np.diag_indices(n_bins)] += lacking * DOUBT / (DOUBT + _rarer(design, index, n_bins))
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0))
         return scale * rng.normal(size=(draws, n_bins)) @ root.T, count
@@ -110,6 +113,13 @@ def _covariance(design: Design, index: NDArray[np.int64], residual: Floats, n_bi
     place = design.cluster * n_bins + index
     sums = tally(place, design.weight * residual, design.n_clusters * n_bins).reshape(-1, n_bins)
     return np.asarray(sums.T @ sums)
+
+
+def _rarer(design: Design, index: NDArray[np.int64], n_bins: int) -> Floats:
+    """As many errors, or right answers if fewer, of equal weight as those of each bin tell (Kish)."""
+    kinds = [mask.astype(np.float64) for mask in (design.rows.correct, ~design.rows.correct)]
+    sums = [[tally(index, by * mask, n_bins) for by in (design.weight, design.squares)] for mask in kinds]
+    return np.minimum(*(weight**2 / np.where(squares > 0, squares, 1) for weight, squares in sums))
 
 
 def _floor(draws: Floats) -> NoiseFloor:

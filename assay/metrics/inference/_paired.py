@@ -69,9 +69,13 @@ def calibration_part(outcomes: Outcomes, r: Ranking, n_bins: int = 15, design: D
     own = np.ones(len(excess)) if design is None else design.weight
     count, squares = tally(index, own, n_bins), tally(index, own**2, n_bins)
     gap = tally(index, own * excess, n_bins) / np.where(count > 0, count, 1)
-    # Taking the bin's own mean away leaves (m - 1) / m of the variance of m samples.
+    # Taking the bin's own mean away leaves (m - 1) / m of the variance of m samples, or of m clusters.
+    if design is not None and design.cluster is not None:
+        totals = tally(design.cluster * n_bins + index, own, design.n_clusters * n_bins).reshape(-1, n_bins)
+        squares = (totals**2).sum(0)
     m = count**2 / np.where(squares > 0, squares, 1)
-    noise = own * (excess - gap[index]) * np.sqrt(m / np.maximum(m - 1, 1))[index]
+    center = np.where(m >= 2, gap, 0)  # a bin of one cluster tells nothing: its square is taken for noise
+    noise = own * (excess - center[index]) * np.where(m >= 2, np.sqrt(m / np.maximum(m - 1, 1)), 1)[index]
     return CalibrationPart(index, noise, gap, count / len(excess), design)
 
 

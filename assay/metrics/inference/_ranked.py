@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 
@@ -16,37 +16,41 @@ MIN_ERRORS = 20  # with fewer, right or wrong, no statement on ranking or on dif
 
 
 def share_interval(
-    value: float, influence: Influence, *, effect: float | None = None, fewest: float | None = None
+    value: float,
+    influence: Influence,
+    *,
+    effect: float = 1.0,
+    fewest: float | None = None,
+    telling: float = inf,
+    scatter: float | None = None,
 ) -> Interval | None:
     """Interval for a ranking metric in (0, 1), on the logit scale, where its law is nearest to normal; None at 0 and 1.
 
     The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
     without it intervals near a perfect ranking cover the truth 80 to 90 % of the time. The end for fewer errors is
     farther off where there are hardly enough of them. Of weighted or dependent samples, `effect` is how many times the
-    variance of independent ones the metric has, and `fewest` the number of independent samples of the rarer kind; both
-    ends are farther off then, since the heaviest may have been missed by luck.
+    variance of independent ones the metric has, `fewest` the number of independent samples of the rarer kind,
+    `telling` that of those that make up the variance, and `scatter` the standard error of the error rate; both ends are farther off then, since the heaviest may have been
+    missed by luck.
     """
     if not 0 < value < 1:
         return None
     r, slope, center = influence.ranking, value * (1 - value), log(value / (1 - value))
     fewest = min(r.n_wrong, r.n - r.n_wrong) if fewest is None else fewest
-    variance = (1.0 if effect is None else effect) * (influence.variance() + influence.unseen() / 4)
-    half = student(fewest - 1) * sqrt(variance) / slope
-    lucky = 1.5 * luck(fewest, MIN_ERRORS) * _by_number(influence) / slope
-    fewer, more = max(lucky, 0.0), max(-lucky, 0.0)
-    if effect is not None:
-        fewer = more = abs(lucky) * sqrt(effect)
+    variance = effect * (influence.variance() + influence.unseen() / 4)
+    half = student(min(fewest, telling) - 1) * sqrt(variance) / slope
+    alone = sqrt(r.n_wrong * (r.n - r.n_wrong) / r.n**3)
+    lucky = 1.5 * luck(fewest, MIN_ERRORS) * _by_share(influence) * (alone if scatter is None else scatter) / slope
+    fewer, more = (max(lucky, 0.0), max(-lucky, 0.0)) if scatter is None else (abs(lucky), abs(lucky))
     return Interval(_expit(center - half - fewer), _expit(center + half + more))
 
 
-def _by_number(influence: Influence) -> float:
-    """What one standard deviation of the number of errors, or of right answers if fewer, adds to the metric."""
+def _by_share(influence: Influence) -> float:
+    """What the metric changes by with the share of errors, or with that of right answers if these are fewer."""
     r = influence.ranking
-    rare, count, number = (
-        (influence.wrong, r.misses, r.n_wrong) if 2 * r.n_wrong <= r.n else (influence.right, r.hits, r.n - r.n_wrong)
-    )
-    each = float(rare @ count) / number * r.n / (r.n - number)
-    return each * sqrt(number * (1 - number / r.n)) / r.n
+    wrong, right = (float(column[-1]) for column in (r.wrong, r.right))
+    rare, count, number = (influence.wrong, r.misses, wrong) if wrong <= right else (influence.right, r.hits, right)
+    return float(rare @ count) / number * r.n / (r.n - number)
 
 
 def fpr95_interval(r: Ranking) -> Interval:

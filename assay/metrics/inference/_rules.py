@@ -100,9 +100,7 @@ def too_few_clusters(t: Tables) -> str:
 def fewest_in(t: Tables) -> float:
     """Independent samples of the rarer kind, right or wrong."""
     d = design(t)
-    if d is None:
-        return min(t.ranking.n_wrong, t.ranking.n - t.ranking.n_wrong)
-    return min(d.number(d.rows.correct), d.number(~d.rows.correct))
+    return min(t.ranking.n_wrong, t.ranking.n - t.ranking.n_wrong) if d is None else d.rarer
 
 
 def _count(n: int, what: str) -> str:
@@ -129,10 +127,13 @@ def accuracy_rule(t: Tables) -> Interval:
     if d is None:
         return proportion_interval(r.n - r.n_wrong, r.n)
     share, n = d.mean(d.rows.correct.astype(np.float64)), d.samples
-    if share.error > 0:
-        n = min(share.value * (1 - share.value) / share.error**2, r.n)
+    value = min(max(share.value, 0.0), 1.0)  # sums of weights round
+    if d.rarer > 0:
+        n = min(value * (1 - value) / share.error**2, r.n)
+    else:
+        value = round(value)
     n *= (student(r.n - 1) / student(share.degrees)) ** 2
-    return proportion_interval(min(share.value * n, n), n)
+    return proportion_interval(value * n, n)
 
 
 def accuracy_paired(a: Runs, b: Runs) -> Change:
@@ -142,8 +143,20 @@ def accuracy_paired(a: Runs, b: Runs) -> Change:
         found = accuracy_change(a[0].outcomes.correct, b[0].outcomes.correct)
         return Change(found.estimate.interval(), found.p_value, found.estimate)
     moved = _mean_over_runs([y.outcomes.correct.astype(np.float64) - x.outcomes.correct for x, y in _pairs(a, b)])
-    seen, n = estimate(moved, d), len(moved) if d is None else d.samples
-    return change(replace(seen, error=hypot(seen.error, sqrt(UNSEEN) / n)))
+    seen = estimate(moved, d)
+    return change(replace(seen, error=hypot(seen.error, sqrt(UNSEEN * _unseen_square(moved, d)) / len(moved))))
+
+
+def _unseen_square(moved: Floats, d: Design | None) -> float:
+    """The square that a pair not seen adds, or a cluster: as those that differ have, and one that differs as a whole.
+
+    >>> _unseen_square(np.array([0.0, 1.0, -1.0, 0.0]), None)
+    1.0
+    """
+    if d is None:
+        return 1.0
+    squares, whole = (d.totals(column) ** 2 for column in (moved, np.ones(len(moved))))
+    return float((squares.sum() + whole.mean()) / (np.count_nonzero(squares) + 1))
 
 
 def _pairs(a: Runs, b: Runs) -> list[tuple[Tables, Tables]]:
@@ -226,8 +239,12 @@ def by_influence(
         if d is None:
             found = share_interval(t.once(metric), moved)
         else:
-            effect = d.variance(moved.of(d.rows)) / max(moved.variance(), 1e-300)
-            found = share_interval(t.once(metric), moved, effect=effect, fewest=fewest_in(t))
+            column = moved.of(d.rows)
+            effect = d.variance(column) / max(moved.variance(), 1e-300)
+            scatter = d.mean((~d.rows.correct).astype(np.float64)).error
+            found = share_interval(
+                t.once(metric), moved, effect=effect, fewest=d.rarer, telling=d.telling(column), scatter=scatter
+            )
         return found or Withheld("a perfect ranking: no interval")
 
     return rule
@@ -265,8 +282,7 @@ def risk_rule(coverage: float) -> IntervalRule:
         if d is None:
             return risk_interval(t.ranking, coverage)
         wrong = (~d.rows.correct).astype(np.float64)
-        effect = d.effect(wrong) * float(d.squares.sum()) / d.n
-        return risk_interval(t.ranking, coverage, effect if t.ranking.n_wrong else d.n / d.samples)
+        return risk_interval(t.ranking, coverage, d.effect(wrong) * float(d.squares.sum()) / d.n)
 
     return rule
 
