@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class Difference:
     p_value: float | None = None
     note: str = ""
     estimate: Estimate | None = field(default=None, repr=False)
+    pairs: float = field(default=inf, repr=False)  # independent ones, of a difference of shares
 
     @property
     def value(self) -> float:
@@ -210,8 +211,7 @@ def _of_summaries(a: object, b: object, joint: Joint | None, margins: dict[str, 
     found = {m.key: Difference(x.once(m.of), y.once(m.of), note=NEEDS_ROWS) for m in there}
     for key, tested in _of_pairs(joint).items() if joint is not None else ():
         if key in found:
-            interval, p_value, estimate = tested.interval, tested.p_value, tested.estimate
-            found[key] = replace(found[key], note="", interval=interval, p_value=p_value, estimate=estimate)
+            found[key] = replace(found[key], note="", **vars(tested))
     verdicts, shown = _verdicts(found, margins, together)
     told = tuple(replace(v, note=NEEDS_ROWS) if v.word == "cannot tell" else v for v in verdicts)
     return Comparison(n, found | shown, told, by_ids=False, tables=(x, y))
@@ -232,7 +232,8 @@ def _refuse_other_rows(joint: Joint, rankings: Sequence[Ranking]) -> None:
 def _of_pairs(joint: Joint) -> dict[str, Change]:
     accuracy = joint.accuracy()
     means = {name: change(mean) for name in ("nll", "brier") if (mean := joint.mean(name)) is not None}
-    return {"accuracy": Change(accuracy.estimate.interval(), accuracy.p_value, accuracy.estimate), **means}
+    of_pairs = Change(accuracy.estimate.interval(), accuracy.p_value, accuracy.estimate, len(joint))
+    return {"accuracy": of_pairs, **means}
 
 
 def compare_all(models: Mapping[str, Either], *, margin: float | None = None) -> dict[str, Comparison]:
@@ -286,8 +287,9 @@ def _difference(metric: Metric, tables: list[tuple[Tables, Tables]]) -> Differen
     if isinstance(test, Withheld):
         return Difference(mean_a, mean_b, note=test.reason)
     if len(tables) > 1:
-        test = change(of_runs(mean_b - mean_a, mean_estimate(a), mean_estimate(b), test.estimate))
-    return Difference(mean_a, mean_b, test.interval, test.p_value, estimate=test.estimate)
+        over_runs = of_runs(mean_b - mean_a, mean_estimate(a), mean_estimate(b), test.estimate)
+        test = replace(change(over_runs), pairs=test.pairs)
+    return Difference(mean_a, mean_b, **vars(test))
 
 
 def _verdicts(
@@ -322,20 +324,20 @@ def _verdicts(
             word, note = "equivalent", f"{metric}, within {COMPARED[metric].unit(margins[axis])}{also}"
             interval = estimate.interval(one_sided)
         shown[metric] = replace(difference, interval=interval)
-        verdicts[axis] = Verdict(axis, metric, word, corrected[axis], note, _detectable(axis, estimate, level))
+        verdicts[axis] = Verdict(axis, metric, word, corrected[axis], note, _detectable(difference, level))
     return tuple(verdicts[axis] for axis in tested), shown
 
 
-def _detectable(axis: str, estimate: Estimate, level: float) -> float:
+def _detectable(difference: Difference, level: float) -> float:
     """The difference that would have been shown with a power of 80 %.
 
     Accuracies that differ have more pairs of answers that do, and these vary more: with z the sum of both quantiles
     z^2 / 4 pairs are added, which two models that answered alike would need.
     """
+    estimate = difference.estimate
+    assert estimate is not None, "a difference without a test has no verdict"
     both = estimate.half(level) + estimate.half(0.8)
-    if axis != "accuracy" or not both > 0:
-        return both
-    return both + (both / estimate.error) ** 2 / (4 * estimate.degrees)
+    return both + (both / estimate.error) ** 2 / (4 * difference.pairs) if both > 0 else both
 
 
 def _agreeing(interval: Interval, found: bool) -> Interval:

@@ -102,15 +102,15 @@ class _Goal(NamedTuple):
     error_cost: float | None
 
 
-def evidence_of(rows: Predictions | Outcomes | Tables) -> Evidence:
-    """What rows say about the risk above each threshold.
+def evidence_of(rows: Predictions | Outcomes | Tables, among: Outcomes | None = None) -> Evidence:
+    """What rows say about the risk above each threshold; they may be a group `among` others.
 
     >>> rows = Outcomes.from_scores([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0])
     >>> round(evidence_of(rows).bound(3, doubt=0.05), 4)  # three right answers
     0.6316
     """
     t = _tables(rows)
-    return _counts(t.ranking) if t.summary is not None else evidence(t.outcomes, t.ranking)
+    return _counts(t.ranking) if t.summary is not None else evidence(t.outcomes, t.ranking, among)
 
 
 def _tables(rows: Predictions | Outcomes | Tables) -> Tables:
@@ -223,7 +223,7 @@ def _for_each(rows: Outcomes, goal: _Goal, confidence: float) -> GroupThresholds
     """The doubt is divided among the groups, so that all promises hold together."""
     parts = _parts(rows)
     each = 1 - (1 - confidence) / len(parts)
-    chosen = {name: _chosen(evidence_of(part), goal, each) for name, part in parts.items()}
+    chosen = {name: _chosen(evidence_of(part, rows), goal, each) for name, part in parts.items()}
     weight = {name: float(len(p) if p.weights is None else p.weights.sum()) for name, p in parts.items()}
     return GroupThresholds(
         {name: replace(t, map_digest=rows.map_digest) for name, t in chosen.items()},
@@ -243,7 +243,7 @@ def _parts(rows: Outcomes) -> dict[str, Outcomes]:
 def _broken(chosen: Threshold, rows: Outcomes) -> tuple[GroupRisk, ...]:
     """Groups with more errors among their accepted samples than the promise allows by chance."""
     accepted = {name: part[part.confidence >= chosen.value] for name, part in _parts(rows).items()}
-    seen = {name: evidence_of(part) for name, part in accepted.items() if len(part)}
+    seen = {name: evidence_of(part, rows) for name, part in accepted.items() if len(part)}
     p_values = holm([each.excess(chosen.guaranteed_risk) for each in seen.values()])
     found = [
         GroupRisk(name, each.ranking.n, each.ranking.n_wrong, p, float(each.shares.wrong[-1] / each.shares.kept[-1]))

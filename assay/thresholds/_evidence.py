@@ -61,15 +61,28 @@ class Evidence(Protocol):
         """Bounds of the shares among all rows of errors beyond a threshold and above it, and of right answers, [4]."""
 
 
-def evidence(outcomes: Outcomes, r: Ranking) -> Evidence:
+def evidence(outcomes: Outcomes, r: Ranking, among: Outcomes | None = None) -> Evidence:
     """What outcomes say, of which `r` is the ranking.
 
     It is exact where rows are independent and count alike, as rows of the same weight and clusters of one row do.
+    Outcomes that are a group `among` others may have rows as heavy as theirs, and clusters as large.
     """
-    alike = outcomes.weights is None or bool((outcomes.weights == outcomes.weights[0]).all())
-    alone = outcomes.cluster is None or len(np.unique(outcomes.cluster)) == len(outcomes)
+    whole = outcomes if among is None else among
+    alike = whole.weights is None or bool((whole.weights == whole.weights[0]).all())
+    alone = whole.cluster is None or len(np.unique(whole.cluster)) == len(whole)
     counted = r if r.weighing is None else ranking(replace(outcomes, weights=None))
-    return Counts(counted) if alike and alone else Bets(counted, r, *_by_confidence(outcomes))
+    if alike and alone:
+        return Counts(counted)
+    unit = 1.0 if outcomes.weights is None else float(outcomes.weights.mean())
+    return Bets(counted, r, *_by_confidence(outcomes), _heaviest(whole) / unit)
+
+
+def _heaviest(outcomes: Outcomes) -> float:
+    """The weight of the heaviest cluster, or row."""
+    weight = np.ones(len(outcomes)) if outcomes.weights is None else outcomes.weights
+    if outcomes.cluster is None:
+        return float(weight.max())
+    return float(np.bincount(np.unique(outcomes.cluster, return_inverse=True)[1], weight).max())
 
 
 def cells_at(r: Ranking, looks: Looks | int) -> Floats:
@@ -144,11 +157,7 @@ class Bets:
     weight: Floats  # [n]
     wrong: Floats  # [n] the weight of an error, 0 of a right answer
     cluster: Labels  # [n]
-
-    @cached_property
-    def most(self) -> float:
-        """The weight of the heaviest cluster."""
-        return float(np.bincount(self.cluster, self.weight).max())
+    most: float  # the weight of the heaviest cluster
 
     @property
     def units(self) -> float:

@@ -53,7 +53,7 @@ class Design:
     def totals(self, column: Floats) -> Floats:
         """The weighted sum of a column over each independent sample or cluster."""
         alone = self.weight * column
-        return alone if self.cluster is None else np.bincount(self.cluster, alone, self.n_clusters)
+        return alone if self.cluster is None else np.asarray(np.bincount(self.cluster, alone, self.n_clusters))
 
     def telling(self, influence: Floats) -> float:
         """As many samples or clusters as make up the variance of a mean, if all had the same part in it (Kish)."""

@@ -29,9 +29,9 @@ def share_interval(
     The rarest errors move a ranking most and are seen least, so a quarter of an unseen one is added to the variance;
     without it intervals near a perfect ranking cover the truth 80 to 90 % of the time. The end for fewer errors is
     farther off where there are hardly enough of them. Of weighted or dependent samples, `effect` is how many times the
-    variance of independent ones the metric has, `fewest` the number of independent samples of the rarer kind,
-    `telling` that of those that make up the variance, and `scatter` the standard error of the error rate; both ends are farther off then, since the heaviest may have been
-    missed by luck.
+    variance of independent ones the metric has, `fewest` the number of independent samples of the rarer kind, `telling`
+    that of those that make up the variance, and `scatter` the standard error of the error rate; both ends are farther
+    off then, since the heaviest may have been missed by luck.
     """
     if not 0 < value < 1:
         return None

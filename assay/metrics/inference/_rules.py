@@ -59,6 +59,7 @@ class Change:
     interval: Interval
     p_value: float
     estimate: Estimate
+    pairs: float = inf  # of a difference of shares, as many independent pairs as tell so much
 
 
 IntervalRule = Callable[[Tables], Interval | Withheld]
@@ -140,11 +141,12 @@ def accuracy_paired(a: Runs, b: Runs) -> Change:
     """McNemar's exact test; of several runs and of weighted or clustered samples Student's."""
     d = design(a[0])
     if d is None and len(a) == 1:
-        found = accuracy_change(a[0].outcomes.correct, b[0].outcomes.correct)
-        return Change(found.estimate.interval(), found.p_value, found.estimate)
+        exact = accuracy_change(a[0].outcomes.correct, b[0].outcomes.correct)
+        return Change(exact.estimate.interval(), exact.p_value, exact.estimate, len(a[0].outcomes))
     moved = _mean_over_runs([y.outcomes.correct.astype(np.float64) - x.outcomes.correct for x, y in _pairs(a, b)])
-    seen = estimate(moved, d)
-    return change(replace(seen, error=hypot(seen.error, sqrt(UNSEEN * _unseen_square(moved, d)) / len(moved))))
+    seen, n = estimate(moved, d), len(moved)
+    found = change(replace(seen, error=hypot(seen.error, sqrt(UNSEEN * _unseen_square(moved, d)) / n)))
+    return replace(found, pairs=n / max(_unseen_square(moved, d), 1.0))
 
 
 def _unseen_square(moved: Floats, d: Design | None) -> float:
