@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assay import Outcomes, compare, examples
+from assay import Outcomes, audit, compare, examples
 from assay._core.arrays import InputError
 from assay.cli import main
 from assay.metrics.inference import design_of
@@ -37,15 +37,36 @@ def test_clusters_of_one_row_change_nothing(pilot):
     assert [p.n for p in plan(alone, SIZES)] == pytest.approx([p.n for p in plan(pilot, SIZES)], rel=0.003)
 
 
-@pytest.mark.parametrize("metric", ["ece", "risk"])
-def test_weights_count(pilot, metric):
+def test_weights_count(pilot):
     """The error of the weighted mean on as many samples as planned is what shows the difference 4 times of 5."""
     weighted = replace(pilot, weights=np.where(pilot.correct, 1.0, 20.0))
-    column = (pilot.confidence if metric == "ece" else 1.0) - pilot.correct
-    error = design_of(weighted).mean(column).error
-    found = plan(weighted, {metric: 0.01})[0]
+    error = design_of(weighted).mean(1.0 - pilot.correct).error
+    [found] = plan(weighted, {"risk": 0.01})
     assert error * np.sqrt(len(pilot) / found.n) * (1.959964 + 0.841621) == pytest.approx(0.01, rel=1e-3)
-    assert found.n != pytest.approx(plan(pilot, {metric: 0.01})[0].n, rel=0.05)
+    assert found.n != pytest.approx(plan(pilot, {"risk": 0.01})[0].n, rel=0.05)
+    assert plan(weighted, {"ece": 0.01})[0].n > 1.5 * plan(pilot, {"ece": 0.01})[0].n
+
+
+@pytest.mark.parametrize("draws", [60, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("near_1", [False, True])
+def test_an_audit_of_as_many_rows_as_planned_finds_the_over_confidence(near_1, draws):
+    rng = np.random.default_rng(0)
+
+    def answers(n, over):
+        c = 1 - 0.12 * rng.random(n) ** 2 if near_1 else rng.uniform(0.4, 0.9, n)
+        return Outcomes.from_scores(c, rng.random(n) < c - over)
+
+    [found] = plan(answers(20_000, 0.0), {"ece": 0.05})
+    shown = sum(audit(answers(found.n, 0.05), draws=200).calibrated_p < 0.05 for _ in range(draws))
+    assert shown / draws == pytest.approx(0.8, abs=0.08 + 2.5 * np.sqrt(0.16 / draws))
+
+
+def test_what_two_models_do_not_tell_has_its_own_reason(pilot):
+    with pytest.raises(InputError, match="'auroc': both models answer alike"):
+        plan(pilot, {"auroc": 0.01}, pilot)
+    with pytest.raises(InputError, match="only 3 clusters, at least 5 are needed"):
+        three = replace(pilot, cluster=np.arange(len(pilot)) % 3)
+        plan(three, {"risk": 0.01}, three)
 
 
 def test_two_models_are_planned_for_at_the_level_at_which_they_are_compared():
@@ -69,8 +90,12 @@ def test_words_are_right():
 @pytest.mark.parametrize(
     ("rows", "metric", "reason"),
     [
-        (Outcomes.from_scores([0.9], [1]), "ece", "one row does not tell how noisy a model is"),
-        (Outcomes.from_scores([0.9, 0.8], [1, 0], cluster=[1, 1]), "risk", "one cluster does not tell"),
+        (Outcomes.from_scores([0.9], [1]), "ece", "only 1 row, at least 2 are needed to tell how noisy"),
+        (
+            Outcomes.from_scores([0.9, 0.8], [1, 0], cluster=[1, 1]),
+            "risk",
+            "only 1 cluster, at least 5 are needed to tell how noisy",
+        ),
         (Outcomes.from_scores([3.0, 2.0], [1, 0], is_probability=False), "ece", "the score is no probability"),
         (Outcomes.from_scores([0.9, 0.8], [1, 1]), "risk", "there is no error among them"),
         (Outcomes.from_scores([0.9, 0.8], [0, 0]), "risk", "every answer is wrong"),

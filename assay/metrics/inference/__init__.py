@@ -26,7 +26,16 @@ from assay.metrics.inference._paired import (
     holm,
 )
 from assay.metrics.inference._ranked import fpr95_interval, risk_interval, share_interval
-from assay.metrics.inference._rules import Change, Withheld, change, fewest_in, floors, too_few, too_few_in
+from assay.metrics.inference._rules import (
+    Change,
+    Withheld,
+    change,
+    fewest_in,
+    floors,
+    too_few,
+    too_few_clusters,
+    too_few_in,
+)
 
 __all__ = [
     "ROUNDING",
@@ -71,5 +80,6 @@ __all__ = [
     "risk_interval",
     "share_interval",
     "too_few",
+    "too_few_clusters",
     "too_few_in",
 ]
