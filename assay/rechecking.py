@@ -8,12 +8,12 @@ from math import ceil
 
 import numpy as np
 
-from assay._core.arrays import Floats, InputError
+from assay._core.arrays import Floats, InputError, Mask, Tags
 from assay.calibrators import cross_applied, cross_validated, platt, temperature
 from assay.comparing import Difference, compare
 from assay.metrics.inference import fisher
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import PositiveThreshold, Threshold, decided_by, promised_rows, refuse_other_rows, risk_bound
+from assay.thresholds import PositiveThreshold, Threshold, decided_by, evidence_of, promised_rows, refuse_other_rows
 
 LEVEL = 0.05  # chance of a false alarm, of each question
 LEAST = 1e-5  # the smallest risk for which every number of rows is tried
@@ -92,8 +92,9 @@ class Recheck:
 def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshold) -> Recheck:
     """Hold new labelled rows against a threshold that was chosen on others; a map must be applied to both before.
 
-    The promise is tested by the exact binomial test against the promised risk. The confidence has drifted if the share
-    of accepted rows has changed (Fisher's test). It is time to recalibrate if temperature scaling of these rows, or
+    The promise is tested by the exact binomial test against the promised risk, or by a bet where rows have clusters.
+    The confidence has drifted if the share of accepted rows has changed (Fisher's test; rows in clusters count as few
+    as vary so much, old ones too). It is time to recalibrate if temperature scaling of these rows, or
     Platt scaling of bare confidences, makes them significantly better calibrated in cross-validation. Each of the three
     raises a false alarm at most one time in twenty.
 
@@ -105,23 +106,34 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshol
     No sign of drift in the confidence: 63.1% of 5,000 inputs accepted, 62.6% when it was chosen (p = 0.6).
     Recalibrate: a refitted map lowers the calibration part of the Brier score from 0.03880 to 0.00013 (p = 1.5e-44).
     """
-    from scipy.special import bdtrc
-
-    if new.weights is not None or new.cluster is not None:
-        raise InputError("the exact test of a promise knows no weights or clusters; leave these columns out")
+    if new.weights is not None:
+        raise InputError(
+            "no test is known for a promise on weighted rows; choose a threshold anew, on these rows with their weights"
+        )
     refuse_other_rows(new, threshold)
     rows, decided = promised_rows(new, threshold), decided_by(new, threshold)
-    drift = confidence_drift(decided.confidence, threshold, is_probability=decided.is_probability)
+    alike = _alike(decided.confidence >= threshold.value, new.cluster)
+    drift = confidence_drift(decided.confidence, threshold, is_probability=decided.is_probability, alike=alike)
     judged, wrong, risk = len(rows), int((~rows.correct).sum()), threshold.guaranteed_risk
+    seen = evidence_of(rows, decided) if judged else None
     return Recheck(
         drift,
         judged,
         wrong,
-        float(risk_bound(wrong, judged, threshold.confidence)) if judged else 1.0,
-        float(bdtrc(wrong - 1, judged, risk)) if wrong else 1.0,
-        ceil(accepted_needed(risk) / _share_judged(threshold)),
+        seen.bound(len(seen.ranking.score), 1 - threshold.confidence) if seen else 1.0,
+        seen.excess(risk) if seen else 1.0,
+        ceil(accepted_needed(risk) * alike / _share_judged(threshold)),
         _refit(new) if isinstance(threshold, Threshold) else _refit_of_class_1(new),
     )
+
+
+def _alike(accepted: Mask, cluster: Tags | None) -> float:
+    """How many times the variance of independent rows the number of accepted ones has; at least 1."""
+    about = accepted - accepted.mean()
+    if cluster is None or not about.any():
+        return 1.0
+    totals = np.bincount(np.unique(cluster, return_inverse=True)[1], about)
+    return max(float(totals @ totals / (about @ about)), 1.0)
 
 
 def _share_judged(threshold: Threshold | PositiveThreshold) -> float:
@@ -132,11 +144,11 @@ def _share_judged(threshold: Threshold | PositiveThreshold) -> float:
 
 
 def confidence_drift(
-    confidence: Floats, threshold: Threshold | PositiveThreshold, *, is_probability: bool = True
+    confidence: Floats, threshold: Threshold | PositiveThreshold, *, is_probability: bool = True, alike: float = 1.0
 ) -> Drift:
     """Compare the share of these confidences [n] that a threshold accepts with the share it accepted when chosen.
 
-    Of a threshold of class 1 they are probabilities of class 1.
+    Of a threshold of class 1 they are probabilities of class 1. Of dependent rows so many are `alike` as one.
     """
     if not threshold.accepted:
         raise InputError("the threshold accepts nothing, so there is no promise to check")
@@ -145,8 +157,10 @@ def confidence_drift(
     n, accepted = len(confidence), int((confidence >= threshold.value).sum())
     if not n:
         raise InputError("there are no rows to check")
-    more = fisher(accepted, n, threshold.accepted, threshold.n)
-    fewer = fisher(n - accepted, n, threshold.n - threshold.accepted, threshold.n)
+    counts = (accepted, n - accepted, threshold.accepted, threshold.n - threshold.accepted)
+    taken, left, taken_before, left_before = (round(count / alike) for count in counts)
+    more = fisher(taken, taken + left, taken_before, taken_before + left_before)
+    fewer = fisher(left, taken + left, left_before, taken_before + left_before)
     mean = float(np.mean(confidence)) if is_probability else None
     return Drift(n, accepted, threshold, min(1.0, 2 * min(more, fewer)), mean)
 

@@ -64,8 +64,8 @@ def test_an_audit_of_as_many_rows_as_planned_finds_the_over_confidence(near_1, d
 def test_what_two_models_do_not_tell_has_its_own_reason(pilot):
     with pytest.raises(InputError, match="'auroc': both models answer alike"):
         plan(pilot, {"auroc": 0.01}, pilot)
+    three = replace(pilot, cluster=np.arange(len(pilot)) % 3)
     with pytest.raises(InputError, match="only 3 clusters, at least 5 are needed"):
-        three = replace(pilot, cluster=np.arange(len(pilot)) % 3)
         plan(three, {"risk": 0.01}, three)
 
 

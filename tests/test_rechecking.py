@@ -11,7 +11,7 @@ import pytest
 from conftest import gaussian_predictions
 from scipy.stats import binom
 
-from assay import Outcomes, Predictions, choose_threshold, cli, files, maps
+from assay import Outcomes, Predictions, choose_threshold, cli, examples, files, maps
 from assay._core.arrays import InputError
 from assay.calibrators import temperature
 from assay.checking import check_promise
@@ -153,11 +153,33 @@ def test_the_command_checks_a_promise_about_class_1(tmp_path, capsys):
     assert "estimates the share of class 1 only without shift" in unlabelled
 
 
+@pytest.mark.parametrize("draws", [60, pytest.param(600, marks=pytest.mark.long)])
+def test_rows_in_clusters_raise_no_more_false_alarms(draws):
+    """Clusters of ten whose answers share their luck and their confidence: as the promise says, and as accepted before.
+
+    Counted one by one, these rows would break a promise that is kept one time in five.
+    """
+    rng, alarms = np.random.default_rng(0), np.zeros(2)
+    before = Threshold(0.5, 0.2, 0.95, 2000, 1000, 200)
+    for _ in range(draws):
+        c, luck = (np.repeat(rng.random(100), 10) for _ in range(2))
+        found = recheck(Outcomes.from_scores(c, luck < 0.2 + 0.8 * c, cluster=np.arange(1000) // 10), before)
+        alarms += found.promise == "broken", found.drift.found
+    assert (alarms <= 0.05 * draws + 2.5 * np.sqrt(0.0475 * draws)).all(), alarms
+
+
+def test_clusters_of_one_row_are_rechecked_as_rows():
+    rows = examples.load()[5000:].outcomes()
+    chosen = choose_threshold(examples.load()[:5000], risk=0.1)
+    alone, plain = recheck(replace(rows, cluster=np.arange(len(rows))), chosen), recheck(rows, chosen)
+    assert (alone.p_value, alone.bound, alone.drift.p_value) == (plain.p_value, plain.bound, plain.drift.p_value)
+
+
 def test_what_cannot_be_checked_is_refused():
     with pytest.raises(InputError, match="accepts nothing"):
         confidence_drift(np.array([0.9]), Threshold(inf, 0.01, 0.95, 100, 0, 0))
     weighted = Outcomes.from_scores([0.9, 0.8], [1, 0], weights=[1, 2])
-    with pytest.raises(InputError, match="no weights or clusters"):
+    with pytest.raises(InputError, match="no test is known for a promise on weighted rows"):
         recheck(weighted, Threshold(0.5, 0.01, 0.95, 100, 90, 0))
     with pytest.raises(InputError, match="no rows"):
         confidence_drift(np.array([]), Threshold(0.5, 0.01, 0.95, 100, 90, 0))

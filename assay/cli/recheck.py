@@ -58,6 +58,8 @@ def recheck_command(
     threshold_under(loaded, chosen)
     with loops.threads(threads):
         if unlabelled:
+            if columns.cluster is not None:
+                raise InputError("rows in clusters are checked with their labels only; leave out --unlabelled")
             rows = files.read_unlabelled(new, columns)
             found: Drift | Recheck = confidence_drift(
                 _decided_by(rows, loaded, chosen), chosen, is_probability=rows.is_probability or loaded is not None

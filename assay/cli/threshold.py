@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil, floor
+from math import ceil, floor, isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -190,6 +190,8 @@ def _advise(
         if chosen.instead is not None:
             advise("threshold", "OTHER_ROWS", *mapped, *_goal(chosen.instead), columns=columns)
     elif json is not None:
+        if chosen.weighted is not None or isnan(chosen.guaranteed_risk):
+            return  # nothing can be tested then
         advise("recheck", "NEW_ROWS", *mapped, "--threshold", json, columns=replace(columns, group=None))
     else:
         goal = ("--costs", costs) if costs else _goal(chosen)
