@@ -276,6 +276,8 @@ def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
             raise InputError(f"margin names '{axis}'; the axes are {', '.join(AXES)}")
         if not size > 0:
             raise InputError(f"margin must be positive, got {size}")
+        if size >= 1 and axis in IN_POINTS:
+            raise InputError(f"margin must lie below 1, which is 100 points, got {size}")
     return dict(given)
 
 

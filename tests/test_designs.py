@@ -173,3 +173,94 @@ def test_a_prior_shift_reaches_the_audit():
     found = audit(enriched.with_prior([0.9, 0.1]), draws=50)
     assert found.positive.excess > 0.1
     assert found.positive.p_value < 0.05
+
+
+def whole_clusters(
+    rng: np.random.Generator, n_clusters: int, size: int, accuracy: float, confidence: float
+) -> Outcomes:
+    """Clusters whose answers are all right or all wrong."""
+    correct = np.repeat(rng.random(n_clusters) < accuracy, size)
+    return Outcomes.from_scores(
+        np.full(n_clusters * size, confidence), correct, cluster=np.repeat(np.arange(n_clusters), size)
+    )
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize(
+    ("n_clusters", "size", "accuracy", "confidence"),
+    [(100, 10, 0.99, 0.999), (50, 10, 0.97, 0.999), (40, 10, 0.02, 0.6), (20, 10, 0.95, 0.6)],
+)
+def test_few_bad_clusters_are_no_sign_that_answers_are_independent(n_clusters, size, accuracy, confidence, draws):
+    """Often no cluster, or one, is seen to be wrong; then nothing shows that its answers hang together."""
+    rng, covered = np.random.default_rng(6), Counter()
+    truth = {"accuracy": accuracy, "risk_at_90": 1 - accuracy}
+    truth |= dict.fromkeys(("ece", "ada_ece"), abs(confidence - accuracy))
+    for _ in range(draws):
+        t = Tables(whole_clusters(rng, n_clusters, size, accuracy, confidence), draws=100)
+        for key, value in truth.items():
+            covered[key] += METRICS[key].interval(t).low - 1e-9 <= value <= METRICS[key].interval(t).high + 1e-9
+    assert min(covered.values()) >= 0.92 * draws - 2 * np.sqrt(0.0736 * draws), covered
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+@pytest.mark.parametrize(("n_clusters", "size"), [(6, 30), (15, 20), (60, 10)])
+@pytest.mark.parametrize("confidence", ["of a cluster", "near 1"])
+def test_calibrated_clusters_are_seldom_accused(confidence, n_clusters, size, draws):
+    """Answers of a cluster share their luck almost wholly; its confidence is one, as of one patient, or near 1."""
+    rng, accused = np.random.default_rng(7), 0
+    cluster = np.repeat(np.arange(n_clusters), size)
+    for draw in range(draws):
+        common, own = rng.normal(size=n_clusters)[cluster], rng.normal(size=len(cluster))
+        luck = ndtr(np.sqrt(0.9) * common + np.sqrt(0.1) * own)
+        one = rng.uniform(0.5, 1, n_clusters)[cluster]
+        c = one if confidence == "of a cluster" else 1 - 0.02 * rng.random(len(cluster))
+        o = Outcomes.from_scores(c, luck < c, cluster=cluster)
+        accused += inference.floors(Tables(o, draws=200, seed=draw)).ece.p_value(metrics.ece(o)) < 0.05
+    assert accused <= 0.055 * draws + 2 * np.sqrt(0.052 * draws)
+
+
+def test_the_noise_floor_of_rows_with_a_prior_is_what_calibrated_models_show():
+    """Rows of the rare class weigh least and are wrong most, so weights do depend on correctness."""
+    rng, seen, floor = np.random.default_rng(8), [], []
+    for _ in range(40):
+        labels = rng.integers(0, 2, 1000)
+        odds = 2 * rng.normal(size=1000) + 4 * labels - 2 + np.log(0.05 / 0.95)
+        rows = Predictions.from_binary_probabilities(expit(odds), labels).with_prior([0.95, 0.05])
+        t = Tables(rows, draws=100)
+        seen.append(METRICS["ece"].of(t))
+        floor.append(inference.floors(t).ece.mean)
+    assert 0.9 < np.mean(floor) / np.mean(seen) < 1.3  # weights taken for independent of correctness give 1.6
+
+
+def test_answers_that_are_all_right_have_an_interval_whatever_their_weights():
+    rng = np.random.default_rng(9)
+    for n in (10, 30, 1000):
+        weights = rng.exponential(size=n)
+        one = METRICS["accuracy"].interval(Tables(Outcomes.from_scores(np.full(n, 0.9), np.ones(n), weights=weights)))
+        effective = weights.sum() ** 2 / (weights**2).sum()
+        assert one.high == 1.0
+        assert one.low <= inference.proportion_interval(effective, effective).low + 1e-9
+
+
+def test_clusters_of_independent_rows_keep_most_of_their_power():
+    shown = Counter()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        first, luck, c = rng.random(1000) < 0.9, rng.random(1000), rng.uniform(0.5, 1, 1000)
+        second = np.where(first, luck < 0.975, luck < 0.65)  # four points more
+        for name, cluster in {"rows": None, "clusters": np.arange(1000) // 10}.items():
+            a, b = (Outcomes.from_scores(c, x, cluster=cluster) for x in (first, second))
+            verdict = compare(a, b).verdicts[0]
+            shown[name] += verdict.word == "better"
+            assert verdict.detectable < 0.05  # .09 if all rows of an unseen cluster are taken to change
+    assert shown["rows"] >= 18
+    assert shown["clusters"] >= 16
+
+
+def test_what_would_have_been_shown_of_several_runs_is_about_as_wide_as_their_interval():
+    rng = np.random.default_rng(10)
+    c = rng.uniform(0.5, 1, 5000)
+    a, b = ([Outcomes.from_scores(c, rng.random(5000) < c) for _ in range(3)] for _ in range(2))
+    compared = compare(a, b)
+    interval, verdict = compared["accuracy"].interval, compared.verdicts[0]
+    assert (interval.high - interval.low) / 2 < verdict.detectable < interval.high - interval.low

@@ -368,3 +368,18 @@ def test_labels_can_be_names_of_the_columns(make):
         make(values, ["cat", "eel"], classes=names)
     with pytest.raises(InputError, match="must name each of the 2 columns once"):
         make(values, ["cat", "dog"], classes=["cat"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"cluster": ["a", None, "b"]}, "row 1: cluster is None"),
+        ({"cluster": [1.0, 2.0, float("nan")]}, "row 2: cluster is nan"),
+        ({"group": ["a", float("nan"), "b"]}, "row 1: group is nan"),
+        ({"weights": [1e308, 1.0, 1.0]}, "row 0: weight is 1e.308; weights must lie from"),
+        ({"weights": [1.0, 1e-320, 1.0]}, "row 1: weight is 1e-320; weights must lie from"),
+    ],
+)
+def test_columns_that_say_nothing_about_a_row_are_refused(columns, problem):
+    with pytest.raises(InputError, match=problem):
+        Outcomes.from_scores([0.9, 0.8, 0.7], [1, 0, 1], **columns)

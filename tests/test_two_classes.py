@@ -286,3 +286,23 @@ def test_calibrate_tells_better_from_calibrated_now_and_shows_class_1(run, tmp_p
     out = run("calibrate", *files, "--method", "structured_matrix")[1]
     assert "ece of" in out
     assert next(line for line in out.splitlines() if line.startswith(" structured")).split()[-1] == "✓"
+
+
+def test_a_bound_on_the_cost_is_no_higher_than_that_of_the_same_answer_always():
+    """In clusters bounds are wide; answering 1 always costs 1 at most, whatever the share of class 1."""
+    rng = np.random.default_rng(3)
+    p = rng.random(600)
+    rows = Predictions.from_binary_probabilities(p, rng.random(600) < p**2)
+    t = choose_positive_threshold(replace(rows, cluster=np.arange(600) // 10), costs=[[0, 1], [50, 0]])
+    assert t.promised <= 1
+    never = choose_positive_threshold(Predictions.from_binary_probabilities(p, np.zeros(600)), costs=[[0, 1], [5, 0]])
+    assert str(never).startswith("never answer class 1: mean cost at most")
+
+
+def test_a_refused_precision_says_what_weights_and_clusters_count_for():
+    rng = np.random.default_rng(4)
+    p = rng.random(600)
+    rows = replace(Predictions.from_binary_probabilities(p, rng.random(600) < p), cluster=np.arange(600) // 30)
+    refused = choose_positive_threshold(rows, precision=0.99)
+    assert "which count for 20 by their weights and clusters" in refused.reason
+    assert "which count for 20" in choose_positive_threshold(rows, recall=0.99).reason

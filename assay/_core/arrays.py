@@ -20,6 +20,7 @@ Tags = NDArray[Any]  # ids and groups: numbers or strings, compared and never ca
 Rows = slice | Sequence[int] | NDArray[np.integer[Any]] | Mask  # which rows: a slice, indices or a mask
 
 CHUNK = 2**17  # elements of a chunk that stays in a core's cache
+LIGHTEST = 1e-100  # weight; sums of squares of such and of its inverse stay finite
 
 
 class InputError(ValueError):
@@ -97,11 +98,12 @@ def tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
     if values is None:
         return None
     x = _foreign(values, name)
-    if x.dtype.kind in "OT":
-        x = x.astype(str)
     if x.shape != (n,):
         raise InputError(f"{n} rows of predictions but {name} of shape {list(x.shape)}")
-    return x
+    if x.dtype.kind in "OTf":
+        missing = np.array([value is None or value != value for value in x.tolist()], dtype=np.bool_)  # NaN is not NaN
+        refuse(x.astype(object), missing, f"{name} is {{}}; give every row one")
+    return x.astype(str) if x.dtype.kind in "OT" else x
 
 
 def unique_tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
@@ -127,6 +129,9 @@ def weights(values: ArrayLike | None, *, n: int) -> Floats | None:
     refuse(
         x, ~(np.isfinite(x) & (x > 0)), "weight is {}; weights must be positive, so leave out rows that do not count"
     )
+    refuse(
+        x, (x < LIGHTEST) | (x > 1 / LIGHTEST), f"weight is {{}}; weights must lie from {LIGHTEST} to {1 / LIGHTEST}"
+    )
     return np.ascontiguousarray(x, dtype=np.float64)
 
 
@@ -135,7 +140,8 @@ def refuse(x: Array, wrong: Array, message: str) -> None:
     if wrong.any():
         place = np.argwhere(wrong)[0].tolist()
         where = f"row {place[0]}" + (f", class {place[1]}" if len(place) == 2 else "")
-        raise InputError(f"{where}: {message.format(x[tuple(place)].item())}")
+        value = x[tuple(place)]
+        raise InputError(f"{where}: {message.format(value.item() if isinstance(value, np.generic) else value)}")
 
 
 def row_chunks(n: int, row: int) -> list[slice]:

@@ -17,7 +17,7 @@ from assay.metrics.inference import holm
 from assay.predictions import Outcomes, Predictions
 from assay.thresholds._evidence import Counts, Evidence, evidence
 from assay.thresholds._records import GroupRisk, GroupThresholds, Threshold
-from assay.thresholds._search import fewest, looks_from, midway, safest, widest
+from assay.thresholds._search import counting, fewest, first_look, looks_from, midway, safest, widest
 
 By = Literal["group", "class"]
 LEVEL = 0.05  # below which the risk of a group counts as shown to be higher than promised
@@ -139,14 +139,13 @@ def _by_risk(seen: Evidence, risk: float, confidence: float) -> Threshold:
     least = fewest(risk, doubt)
     if seen.units < least:
         promise = f"even without an error, {risk:.3g} at {confidence:.4g} takes {least} samples"
-        fewer = "" if seen.units == r.n else f", which count for {seen.units:.3g} by their weights and clusters"
-        return _none(seen, risk, confidence, f"{promise} and there are {r.n}{fewer}")
+        return _none(seen, risk, confidence, f"{promise} and there are {r.n}{counting(seen)}")
     row = widest(seen, risk, doubt)
     if row is None:
-        first = int(np.searchsorted(r.kept, least * r.n / seen.units))
+        first = first_look(seen, risk, doubt)
         wrong = int(r.wrong[first])
         there = "there is 1 error" if wrong == 1 else f"there are {wrong} errors"
-        errors = f"{there} among the {int(r.kept[first])} most confident"
+        errors = f"{there} among the {int(r.kept[first])} most confident of {r.n}{counting(seen)}"
         return _none(seen, risk, confidence, f"{errors}; {risk:.3g} cannot be promised at {confidence:.4g}")
     return _at(seen, row, risk, confidence)
 

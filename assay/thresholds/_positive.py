@@ -15,7 +15,7 @@ from assay.metrics import Ranking
 from assay.predictions import Predictions
 from assay.thresholds._evidence import Evidence, cells_at, evidence
 from assay.thresholds._records import level, spelled
-from assay.thresholds._search import fewest, looks_from, midway, safest, widest
+from assay.thresholds._search import counting, fewest, first_look, looks_from, midway, safest, widest
 
 STEP = 1.05  # of the looks for the least cost, each of which takes its share of the doubt
 TRIES = 20  # looks for the best precision that can be promised
@@ -75,6 +75,8 @@ class PositiveThreshold:
     @property
     def written(self) -> str:
         """The threshold to read, rounded to the side on which its promise still holds."""
+        if self.value == inf:
+            return "nothing"
         return spelled(self.value, up=self.goal == "precision", down=self.goal == "recall")
 
     @property
@@ -94,7 +96,8 @@ class PositiveThreshold:
             rest = f"; instead: {self.instead}" if self.instead else ""
             return f"no promise: {self.reason}{rest}"
         seen = f"precision {_share(self.precision)} and recall {_share(self.recall)} seen"
-        return f"answer class 1 from {self.written}: {self.promise}, {seen}"
+        answer = "never answer class 1" if self.value == inf else f"answer class 1 from {self.written}"
+        return f"{answer}: {self.promise}, {seen}"
 
 
 def choose_positive_threshold(
@@ -154,10 +157,13 @@ class _Search:
         if row is not None:
             return self.at(row, "precision", precision)
         found = safest(self.seen, self.doubt, np.geomspace(min(5, r.n), r.n, TRIES))
-        first = min(int(np.searchsorted(r.kept, least)), len(r.kept) - 1)
-        seen = f"{int(r.right[first])} of the {int(r.kept[first])} highest rows are of class 1"
+        first = first_look(self.seen, risk, self.doubt)
+        highest = f"{int(r.right[first])} of the {int(r.kept[first])} highest rows of {r.n} are of class 1"
+        reason = f"{highest}{counting(self.seen)}; a precision of {precision:.3g} cannot be promised"
         instead = None if found is None else self.at(found[0], "precision", 1 - found[1])
-        return self.none("precision", precision, f"{seen}; a precision of {precision:.3g} cannot be promised", instead)
+        if instead is not None and instead.promised >= precision:  # a few fixed looks may pass where no chain does
+            reason += " by a search for as many rows as possible"
+        return self.none("precision", precision, reason, instead)
 
     def by_recall(self, recall: float) -> PositiveThreshold:
         """The highest score of class 1 with few enough rows of class 1 below it."""
@@ -168,6 +174,8 @@ class _Search:
         takes = ceil(log(self.doubt) / log(recall))
         alike = " of equal weight that are independent" if self.seen.units < self.r.n else ""
         reason = f"a recall of {recall:.3g} takes {takes} rows of class 1{alike} and there are {m}"
+        if alike:
+            reason += f" of {self.r.n} rows{counting(self.seen)}"
         last = int(np.searchsorted(self.r.right, m))
         instead = self.at(last, "recall", self.seen.highest_recall(self.doubt)) if m else None
         return self.none("recall", recall, reason, instead)
@@ -176,11 +184,15 @@ class _Search:
         """The mean cost exceeds the least one by the shares of the other cells, each with its bound."""
         looks = np.append(0, looks_from(self.r, 1, STEP))
         mean = np.tensordot(costs.reshape(-1), cells_at(self.seen.shares, looks), 1) / self.r.n
-        best = int(mean.argmin())
         above = (costs - costs.min()).reshape(-1)
         doubt = self.doubt / len(looks) / np.count_nonzero(above)
-        bound = float(costs.min() + above @ self.seen.cells(int(looks[best]), doubt))
-        return self.at(int(looks[best]), "cost", min(bound, float(costs.max())), cost=float(mean[best]))
+        bounds = {}
+        for place in {0, int(mean.argmin()), len(looks) - 1}:  # the best seen, and the same answer always
+            highest = costs[:, 1].max() if place == len(looks) - 1 else costs[:, 0].max() if place == 0 else costs.max()
+            bound = float(costs.min() + above @ self.seen.cells(int(looks[place]), doubt))
+            bounds[place] = min(bound, float(highest))
+        best = min(bounds, key=bounds.__getitem__)
+        return self.at(int(looks[best]), "cost", bounds[best], cost=float(mean[best]))
 
     def at(self, row: int, goal: str, promised: float, cost: float = nan) -> PositiveThreshold:
         r, weighed = self.r, self.seen.shares

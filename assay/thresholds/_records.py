@@ -109,10 +109,11 @@ class GroupThresholds:
 def level(confidence: float) -> str:
     """A confidence to read.
 
-    >>> level(0.95), level(0.9975)
-    ('95%', '99.75%')
+    >>> level(0.95), level(0.9975), level(0.999999)
+    ('95%', '99.75%', '99.9999%')
     """
-    return f"{100 * confidence:.4g}%"
+    doubt = float(f"{100 * (1 - confidence):.2g}")
+    return f"{100 - doubt:.10g}%"
 
 
 def spelled(value: float, *, up: bool = False, down: bool = False) -> str:

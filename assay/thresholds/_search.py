@@ -29,8 +29,8 @@ def widest(seen: Evidence, risk: float, doubt: float) -> int | None:
     Tests go from the strictest threshold to the most lenient. One that passes hands its doubt to the next (the
     fallback procedure of Wiens, 2003); after one that fails, the next start begins with its own share.
     """
-    r, (units, shares) = seen.ranking, _starts(seen.units, risk, doubt)
-    sizes = units * r.n / seen.units
+    r, (units, shares) = seen.shares, _starts(seen.units, risk, doubt)
+    sizes = units * r.n / seen.units  # by weight
     looks = _looks(seen, risk, shares[0], ceil(sizes[0] - 1e-6))
     starts = np.searchsorted(r.kept[looks], sizes - 0.5).clip(max=len(looks) - 1)
     own = np.bincount(starts, shares, len(looks))
@@ -40,6 +40,18 @@ def widest(seen: Evidence, risk: float, doubt: float) -> int | None:
         carried = carried + share if p <= carried + share else 0.0
         best = look if carried > 0 else best
     return best
+
+
+def first_look(seen: Evidence, risk: float, doubt: float) -> int:
+    """The row of the ranking at which the tests for a risk begin."""
+    units, _ = _starts(seen.units, risk, doubt)
+    return min(int(np.searchsorted(seen.shares.kept, units[0] * seen.shares.n / seen.units)), len(seen.shares.score))
+
+
+def counting(seen: Evidence) -> str:
+    """For a message: how much rows tell that do not count as single ones."""
+    alone = seen.units == seen.ranking.n
+    return "" if alone else f", which count for {seen.units:.3g} by their weights and clusters"
 
 
 def _starts(n: float, risk: float, doubt: float) -> tuple[Floats, Floats]:
@@ -81,7 +93,7 @@ def _looks(seen: Evidence, risk: float, share: float, first: int) -> Looks:
     the chain although the next few samples may make up for it. Where so few errors are allowed that these places are
     far apart, and where bets and not errors are counted, all are looked at.
     """
-    r, equal = seen.ranking, _equal_distances(seen.units, risk)
+    r, equal = seen.shares, _equal_distances(seen.units, risk)
     if seen.units < r.n or not len(equal):
         return looks_from(r, first, STEP)
     sizes = np.append(_allowing(r.n, risk, share), equal)

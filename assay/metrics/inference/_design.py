@@ -100,14 +100,12 @@ class Design:
 
 def design_of(outcomes: Outcomes) -> Design | None:
     """The design of weighted or clustered samples; none where all count alike and are independent."""
-    if outcomes.weights is None and outcomes.cluster is None:
-        return None
     n = len(outcomes)
     weight = np.ones(n) if outcomes.weights is None else outcomes.weights / outcomes.weights.mean()
-    if outcomes.cluster is None:
-        return Design(n, outcomes, weight, weight**2)
-    names, cluster = np.unique(outcomes.cluster, return_inverse=True)
-    return Design(n, outcomes, weight, weight**2, cluster, len(names))
+    names, cluster = np.unique(np.arange(n) if outcomes.cluster is None else outcomes.cluster, return_inverse=True)
+    if len(names) < n:
+        return Design(n, outcomes, weight, weight**2, cluster, len(names))
+    return Design(n, outcomes, weight, weight**2) if np.ptp(weight) > 0 else None
 
 
 def design(t: Tables) -> Design | None:
