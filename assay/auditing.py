@@ -172,7 +172,7 @@ def _audit(t: Tables) -> Audit:
 
 
 def _positive(t: Tables) -> PositiveClass:
-    classes = t.source.classes if isinstance(t.source, Predictions) else None
+    classes = getattr(t.source, "classes", None)  # predictions and tallies may know them
     name = f"class 1 ({classes[1]})" if classes else "class 1"
     return PositiveClass(_excess(t.positive.ranking), _p_value("ece_positive", t), name)
 

@@ -6,13 +6,14 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from conftest import gaussian_predictions
 
-from assay import Predictions, audit, cli, files, maps
+from assay import Outcomes, Predictions, audit, cli, compare, files, maps
 from assay.calibrators import CALIBRATORS, temperature
 from assay.cli.list import lines
 from assay.metrics import METRICS
@@ -21,6 +22,7 @@ from assay.nn.data import DATA
 from assay.nn.deploy import export_onnx
 from assay.nn.networks import NETWORKS
 from assay.nn.recipes import ABOUT, METHODS, PRIMARIES, SECONDARIES
+from assay.scale import tally_files
 from assay.study import expand, read_study, write_rows
 from assay.thresholds import choose_threshold
 
@@ -204,6 +206,136 @@ def test_compare_says_that_rows_without_ids_are_paired_in_order(run, file, tmp_p
     assert "no ids: rows are paired in order" in run("compare", tmp_path / "a.npz", tmp_path / "b.npz")[1]
     files.write(predictions, tmp_path / "c.npz")
     assert "no ids" not in run("compare", file, tmp_path / "c.npz")[1]
+
+
+def sharded(folder, rows, parts=2):
+    """The rows in several files of a folder."""
+    folder.mkdir()
+    for i in range(parts):
+        files.write(rows[i * len(rows) // parts : (i + 1) * len(rows) // parts], folder / f"{i}.parquet")
+    return folder
+
+
+def answers(n=800, seed=0, **tags):
+    """Calibrated confidences, not to be advised against."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.3, 1, n)
+    return Outcomes.from_scores(p, rng.random(n) < p, **tags)
+
+
+def advised(out):
+    return shlex.split(out.splitlines()[-1].removeprefix("next: assay "))
+
+
+def test_a_folder_has_a_page(run, tmp_path):
+    folder = sharded(tmp_path / "answers", answers())
+    assert run("audit", folder, "--html", tmp_path / "x.html")[0] == 0
+    page = (tmp_path / "x.html").read_text()
+    assert f"assay threshold {folder}" in page
+    assert "Every number is exact" in page
+    code, _, err = run("audit", folder, "--html", tmp_path / "x.html", "--show", "text")
+    assert (code, "--show needs the rows" in err) == (2, True)
+
+
+def test_what_is_not_exact_is_named_among_all_that_is_printed(run, tmp_path):
+    folder = sharded(tmp_path / "answers", answers(24000), parts=1)  # of more distinct confidences than a tally keeps
+    said = {words: " ".join(run("audit", folder, *words)[1].split()) for words in [(), ("--all",)]}
+    brief, every = (text.partition("without a known bound: ")[2].partition(";")[0] for text in said.values())
+    assert brief.split(", ") == ["ada_ece", "ece_l2_mass", "debiased_ece", "smooth_ece"]
+    bounds = tally_files(folder).bounds()
+    assert every.split(", ") == [key for key in audit(tally_files(folder)).measurements if key not in bounds]
+    assert {"sweep_ece", "ece_lb_l1", "mmce", "brier_refinement"} <= set(every.split(", "))
+
+
+@pytest.mark.parametrize("tags", [{}, {"weights": np.linspace(0.5, 1.5, 800)}])
+def test_after_the_audit_of_a_folder_the_advised_command_runs(run, tmp_path, tags):
+    folder = sharded(tmp_path / "answers", answers(**tags))
+    files.write(answers(**tags), tmp_path / "one.parquet")
+    words = advised(run("audit", folder)[1])
+    assert words[:2] == ["threshold", "ONE_FILE" if tags else str(folder)]
+    places = {"ONE_FILE": tmp_path / "one.parquet", "threshold.json": tmp_path / "threshold.json"}
+    assert run(*(places.get(word, word) for word in words))[0] == 0
+
+
+def test_two_folders_with_the_same_files_are_compared_in_pairs(run, tmp_path):
+    a = answers(ids=np.arange(800))
+    b = replace(a, confidence=a.confidence**2, correct=a.correct & (np.arange(800) % 9 > 0))
+    shuffled = b[np.append(np.random.default_rng(1).permutation(400), np.arange(400, 800))]  # within a file
+    first, second = sharded(tmp_path / "a", a), sharded(tmp_path / "b", shuffled)
+    out_files = ("--json", tmp_path / "c.json", "--html", tmp_path / "c.html")
+    code, out, _ = run("compare", first, f"{second}/*.parquet", *out_files)
+    assert code == 0
+    assert "A = a\nB = b\n800 samples. B against A:" in out
+    assert "b: every number is exact." in out
+    found, rows = json.loads((tmp_path / "c.json").read_text()), compare(a, b)
+    assert found["differences"]["accuracy"]["p_value"] == rows["accuracy"].p_value
+    assert found["differences"]["ece"]["b"] == pytest.approx(rows["ece"].b)
+    assert [verdict["word"] for verdict in found["verdicts"]] == ["worse", "cannot tell", "cannot tell"]
+
+
+@pytest.mark.parametrize(("parts", "ids", "reason"), [(3, None, "is 3."), (2, np.arange(800), "has ids")])
+def test_folders_that_do_not_pair_are_compared_side_by_side_with_a_hint(run, tmp_path, parts, ids, reason):
+    first, second = sharded(tmp_path / "a", answers()), sharded(tmp_path / "b", answers(ids=ids), parts)
+    code, out, _ = run("compare", first, second)
+    assert code == 0
+    told = " ".join(out.split())
+    assert "Rows are not paired file by file" in told
+    assert reason in told
+    assert "assay.scale.Joint" in told
+    assert "accuracy: cannot tell" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("check", "{a}", "--require", "ece<=1"), "give one file"),
+        (("check", "{file}", "--baseline", "{a}", "--no-worse"), "give one file"),
+        (("plan", "{a}/*.parquet", "--detect", "ece=0.1"), "give one file"),
+        (("compare", "{a}", "{file}", "{b}"), "two are compared, one for each model"),
+        (("compare", "{a}", "{b}", "--common"), "--common needs the rows"),
+        (("audit", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
+        (("audit", "{a}", "--json", "{a}/sub/out.json"), "read as predictions the next time"),
+        (("audit", "{a}/*", "--html", "{a}/out.html"), "read as predictions the next time"),
+        (("audit", "{a}/**", "--json", "{a}/sub/out.json"), "read as predictions the next time"),
+        (("audit", "{b}", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
+        (("audit", "{a}", "--state", "{a}/state.npz"), "read as predictions the next time"),
+        (("compare", "{a}", "{b}", "--json", "{b}/out.json"), "read as predictions the next time"),
+    ],
+)
+def test_what_a_folder_cannot_do_is_said_before_the_work(run, tmp_path, words, message):
+    a, b = sharded(tmp_path / "a", answers()), sharded(tmp_path / "b", answers())
+    (a / "sub").mkdir()
+    files.write(answers(), tmp_path / "one.parquet")
+    names = {"a": a, "b": b, "file": tmp_path / "one.parquet"}
+    code, out, err = run(*(word.format(**names) for word in words))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("{a}/*.parquet", "--json", "{a}/out.json"),
+        ("{a}", "--html", "{a}/out.html"),
+        ("{a}", "--json", "{a}/_out.json"),
+        ("{a}", "--state", "{a}/audit.state"),
+    ],
+)
+def test_what_the_next_run_would_not_read_may_lie_beside_its_input(run, tmp_path, words):
+    folder = sharded(tmp_path / "a", answers())
+    words = [word.format(a=folder) for word in words]
+    first, second = run("audit", *words), run("audit", *words)
+    assert first[0] == second[0] == 0
+    assert first[1] == second[1]
+
+
+def test_a_pattern_is_called_by_its_folder(run, tmp_path, monkeypatch):
+    shards = sharded(tmp_path / "shards", answers())
+    assert run("audit", f"{shards}/*.parquet")[1].startswith("shards  800 samples")
+    both = run("audit", f"{shards}/0*.parquet", f"{shards}/1*.parquet")[1]
+    assert f"{shards}/0*.parquet" in both
+    monkeypatch.chdir(shards)
+    assert run("audit", "*.parquet")[1].startswith("shards  800 samples")
 
 
 def test_list_metrics_explains_each(run):

@@ -35,6 +35,7 @@ from assay.report.page._mistakes import answers, mistakes
 from assay.report.page._tables import RISKS
 from assay.report.page._thresholds import between
 from assay.report.page._verdict import overall, words
+from assay.scale import Filling, Joint, Tally
 from assay.study import (
     Run,
     SeedSummary,
@@ -301,6 +302,94 @@ def test_mistakes_come_by_their_ids_the_most_confident_first(model, predictions)
     assert first[0]["text"] == f"img-{worst}"
     confidences = [row[1]["value"] for row in model["mistakes"]["rows"]]
     assert confidences == sorted(confidences, reverse=True)
+
+
+def in_cells(rows: Predictions | Outcomes) -> Tally:
+    """As if there were more distinct confidences than a tally keeps."""
+    filling = Filling(on_grid=True)
+    filling.add(rows)
+    return filling.tally()
+
+
+def page_of(rows, folder: Path):
+    audit_page({"model": rows}, {"model": audit(rows, draws=50)}, folder / "page.html", commands={"model": "assay x"})
+    return data(folder / "page.html")["models"][0]
+
+
+def test_an_exact_tally_has_the_page_of_its_rows_but_for_what_is_single(predictions, tmp_path):
+    rows = page_of(replace(predictions, ids=None), tmp_path)
+    found = page_of(Tally.of(replace(predictions, ids=None)), tmp_path)
+    assert found["mistakes"]["rows"] == []
+    assert found["decisions"].pop("confusion") is None
+    rows["decisions"].pop("confusion")
+    assert found["exactness"].endswith("Every number is exact.")
+    assert rows["exactness"] == ""
+    shown = ("size", "verdict", "tiles", "decisions", "command", "selective", "densities", "axis")
+    drawn = ("densitiesInOdds", "reliability", "reliabilityByMass", "rates", "precision")
+    assert {key for key in (*shown, *drawn) if found[key] != rows[key]} == set()
+    texts = [[[cell["text"] for cell in row] for row in each["promises"]["rows"]] for each in (found, rows)]
+    assert texts[0] == texts[1]
+    assert len(found["groupPicture"]) == 2
+
+
+def test_of_a_grid_every_metric_says_how_far_it_can_be_off(predictions, tmp_path):
+    rows = replace(predictions, ids=None)
+    groups = {name: in_cells(replace(rows, group=None)[rows.group == name]) for name in ("day", EVIL)}
+    tally = replace(in_cells(rows), groups=groups)
+    found = page_of(tally, tmp_path)
+    assert "read on a grid of confidence; within groups off by at most" in found["exactness"]
+    column = found["metrics"]["columns"].index("off by at most")
+    off = {row[0]["value"]: (row[column]["text"], row[column]["value"]) for row in found["metrics"]["rows"]}
+    assert off["ece"] == ("exact", 0)
+    assert off["smooth_ece"] == ("not known", None)
+    assert off["auroc"] == (f"{100 * tally.bounds()['auroc']:.1g}%", tally.bounds()["auroc"])
+
+
+def test_who_takes_the_threshold_of_a_step_of_a_grid_accepts_no_more_than_it_counts(predictions, tmp_path):
+    rows = predictions.outcomes()
+    steps = page_of(in_cells(replace(rows, ids=None)), tmp_path)["decisions"]
+    accepted = [int((rows.confidence >= float(threshold)).sum()) for threshold in steps["threshold"][:-1]]
+    assert all(0.99 * kept - 20 <= n <= kept for n, kept in zip(accepted, steps["kept"][:-1], strict=True))
+
+
+def test_a_tally_of_weighted_rows_has_a_page_without_promises(predictions, tmp_path):
+    weighted = replace(predictions, ids=None, group=None, weights=1.0 + np.arange(len(predictions)) % 3)
+    audit_page({"w": Tally.of(weighted)}, {"w": audit(Tally.of(weighted), draws=50)}, tmp_path / "w.html")
+    [found] = data(tmp_path / "w.html")["models"]
+    assert found["verdict"][1] == "A promise on the errors of weighted rows needs the rows themselves, in one file."
+    assert (found["promises"]["rows"], found["decisions"]["bound"], found["command"]) == ([], None, "")
+    rows = page_of(weighted, tmp_path)
+    assert all(found[key] == rows[key] for key in ("selective", "densities", "reliability", "rates", "precision"))
+
+
+def test_densities_of_weighted_rows_are_by_weight(tmp_path):
+    rows = Outcomes.from_scores([0.9, 0.8, 0.3, 0.2], [1, 0, 1, 0], weights=[3.0, 1.0, 1.0, 3.0])
+    found = page_of(rows, tmp_path)["densities"]
+    assert (sum(found["right"]), sum(found["wrong"])) == (0.5, 0.5)
+    assert sorted(found["right"])[-2:] == [0.125, 0.375]
+
+
+def test_the_tally_of_two_named_classes_names_the_positive_one(tmp_path):
+    p = np.random.default_rng(0).random(500)
+    rows = replace(Predictions.from_binary_probabilities(p, p > 0.5), classes=("ham", "spam"))
+    found = page_of(Tally.of(rows), tmp_path)
+    assert "probability of class 1 (spam)" in found["verdict"][0]
+    assert found["positive"] == page_of(rows, tmp_path)["positive"]
+
+
+def test_two_tallies_are_compared_on_a_page_without_single_samples(tmp_path):
+    a, b = (replace(examples.load(name), ids=None) for name in examples.MODELS)
+    joint = compare(Tally.of(a), Tally.of(b), joint=Joint.of(a, b))
+    compare_page({"A": Tally.of(a), "B": Tally.of(b)}, joint, tmp_path / "tallies.html")
+    compare_page({"A": a, "B": b}, compare(a, b), tmp_path / "rows.html")
+    found, rows = data(tmp_path / "tallies.html"), data(tmp_path / "rows.html")
+    assert found["flipped"]["rows"] == []
+    assert found["pairing"] == ""
+    assert found["verdicts"][0]["word"] == rows["verdicts"][0]["word"] == "worse"
+    assert (found["models"], found["coverages"]) == (rows["models"], rows["coverages"])
+    weighted = Tally.of(replace(a, weights=1.0 + np.arange(len(a)) % 3))
+    compare_page({"A": weighted, "B": weighted}, compare(weighted, weighted), tmp_path / "weighted.html")
+    assert data(tmp_path / "weighted.html")["coverages"]["rows"] == []
 
 
 def test_names_and_groups_are_data_and_never_markup(folder):
@@ -903,7 +992,7 @@ def resized(driver, width: int) -> None:
 
 @pytest.fixture(scope="module")
 def newer(folder) -> Path:
-    """Pages of two classes with names, of twelve groups, of a correction, and of a threshold."""
+    """Pages of two classes with names, of twelve groups, of a correction, of a threshold, and of tallies."""
     rng = np.random.default_rng(0)
     p = rng.uniform(0.001, 0.999, 600)
     rows = Predictions.from_binary_probabilities(p, rng.uniform(size=600) < p, group=np.arange(600) % 12)
@@ -912,11 +1001,18 @@ def newer(folder) -> Path:
     cooler = Predictions.from_binary_logits(np.log(p / (1 - p)).clip(-9, 9) / 3, rows.labels)
     correction_page(rows, ("cooler", cooler), compare(rows, cooler), folder / "corrected.html", next_command="assay x")
     threshold_page("two", rows, choose_threshold(rows, risk=0.2), folder / "threshold.html", command="assay y")
+    tally, weighted = in_cells(rows), in_cells(replace(rows, group=None, weights=1.0 + np.arange(600) % 3))
+    audit_page({"t": tally}, {"t": audit(tally)}, folder / "tally.html", commands={"t": "assay z"})
+    audit_page({"w": weighted}, {"w": audit(weighted)}, folder / "weighted.html")
+    compare_page({"A": weighted, "B": weighted}, compare(weighted, weighted), folder / "tallies.html")
     return folder
 
 
+TALLIES = ("tally", "weighted", "tallies")  # pages of summaries
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare", "study"])
+@pytest.mark.parametrize("name", ["two", "corrected", "threshold", "audit", "compare", "study", *TALLIES])
 def test_nothing_is_cut_and_nothing_overlaps(opened, newer, name, width):
     driver = opened(name)
     resized(driver, width)
@@ -933,6 +1029,20 @@ def wait_for_charts(driver) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
     WebDriverWait(driver, 60).until(lambda shown: shown.execute_script(DRAWN))
+
+
+def test_the_page_of_a_tally_draws_all_but_what_needs_rows(opened, newer):
+    hidden = "return [...document.querySelectorAll(arguments[0])].every((part) => part.offsetParent === null)"
+    driver = opened("tally")
+    assert "mistakes" in shown(driver, ".exactness")
+    assert shown(driver, ".command code").startswith("assay z --coverage ")
+    assert driver.execute_script(hidden, "#mistakes, #confusion")
+    assert len(all_texts(driver, ".chart .main-svg .cartesianlayer")) == 7
+    driver = opened("weighted")
+    assert driver.execute_script(hidden, "#mistakes, #confusion, .command, .needs-bound")
+    assert not any("95 %" in text for text in all_texts(driver, "#accepted dt"))
+    driver = opened("tallies")
+    assert driver.execute_script(hidden, "#coverages, #flipped")
 
 
 def test_the_axis_of_confidence_is_chosen(opened, newer):

@@ -16,13 +16,14 @@ from assay._core.writing import not_over
 from assay.auditing import Audit, audit, calibrated
 from assay.cli.advice import advise, command
 from assay.cli.counting import counted
-from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, short_names
+from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_among, refuse_columns, short_names
 from assay.cli.output import console, working
 from assay.cli.output import show as tell
 from assay.files import Columns
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
+from assay.report.summaries import exactness, promisable, within_groups
 from assay.scale import Tally, is_sharded, tally_files, tally_on_ray
 from assay.side_by_side import side_by_side
 
@@ -109,10 +110,12 @@ def audit_command(
         raise InputError(f"--seed must be 0 or more, got {seed}")
     if show is not None and (html is None or not _all_rows(columns)):
         raise InputError("--show is for the page of --html, of a file whose rows are all used")
-    not_over(json, html, counting.state, reading=predictions)
+    written = (json, html, counting.state)
+    not_over(*written, reading=predictions)
+    refuse_among(*written, reading=predictions)
     counting.check(predictions)
     with loops.threads(threads):
-        loaded, tallies = _read(predictions, columns, counting, html)
+        loaded, tallies = _read(predictions, columns, counting, show)
     audits: dict[str, Audit] = {}
     with loops.threads(threads), working() as say:
         for name, rows in (loaded | tallies).items():
@@ -124,7 +127,7 @@ def audit_command(
     if pairs:
         tell(terminal.pairs_view(pairs))
     for name in tallies:
-        tell(f"{name}: {_exactness(audits[name], sorted_rows=counting.exact)}", "dim")
+        tell(f"{name}: {_exactness(audits[name], everything, sorted_rows=counting.exact)}", "dim")
     if json is not None:
         from assay.report.jsons import write_json
 
@@ -133,22 +136,26 @@ def audit_command(
         from assay.report.page import audit_page
 
         given = _sources(predictions, columns, loaded)
-        commands = {name: command("threshold", file, columns=named) for name, (file, named) in given.items()}
+        commands = {
+            name: command("threshold", file, columns=named)
+            for name, (file, named) in given.items()
+            if _promisable(audits[name])
+        }
         samples = {} if show is None else {name: _samples(file, show, columns) for name, (file, _) in given.items()}
-        audit_page(loaded, audits, html, pairs, commands=commands, show=samples)
+        audit_page({**loaded, **tallies}, audits, html, pairs, commands=commands, show=samples)
     if len(predictions) == len(audits) == 1:
         _advise(audits, predictions[0], columns)
 
 
 def _read(
-    predictions: Sequence[Path], columns: Columns, counting: Counting, html: Path | None
+    predictions: Sequence[Path], columns: Columns, counting: Counting, show: str | None
 ) -> tuple[dict[str, Predictions | Outcomes], dict[str, Tally]]:
     """The rows of each file, and the summary of each folder; without either, the embedded example."""
     loaded: dict[str, Predictions | Outcomes] = {}
     tallies: dict[str, Tally] = {}
     for name, file in short_names(predictions).items():
         if is_sharded(file):
-            _refuse_what_needs_rows(file, columns, html)
+            _refuse_what_needs_rows(file, columns, show)
             tallies[name] = counting.tally(name, file, columns)
         elif _several(columns):
             loaded |= _confidences(predictions, columns)
@@ -186,7 +193,7 @@ def _samples(file: Path, show: str, columns: Columns) -> Callable[[int], str]:
 
 
 def _advise(audits: dict[str, Audit], file: Path, columns: Columns) -> None:
-    """Correct what is miscalibrated; of the rest choose a threshold."""
+    """Correct what is miscalibrated; of the rest choose a threshold, which may need all rows in one file."""
     [found] = audits.values()
     off = found.tables is not None and calibrated(found.tables) is False
     columns = replace(columns, group=None)
@@ -194,7 +201,12 @@ def _advise(audits: dict[str, Audit], file: Path, columns: Columns) -> None:
         method = "isotonic" if is_sharded(file) else "auto"  # of many files it is fitted on their summary
         advise("calibrate", file, "--method", method, "--save", "map.json", columns=columns)
     else:
-        advise("threshold", file, "--risk", "0.01", "--json", "threshold.json", columns=columns)
+        rows = file if _promisable(found) else "ONE_FILE"
+        advise("threshold", rows, "--risk", "0.01", "--json", "threshold.json", columns=columns)
+
+
+def _promisable(found: Audit) -> bool:
+    return found.tables is not None and promisable(found.tables)
 
 
 def _confidences(predictions: Sequence[Path], columns: Columns) -> Mapping[str, Outcomes]:
@@ -203,23 +215,17 @@ def _confidences(predictions: Sequence[Path], columns: Columns) -> Mapping[str, 
     return files.read_confidences(predictions[0], columns)
 
 
-def _refuse_what_needs_rows(file: Path, columns: Columns, html: Path | None) -> None:
+def _refuse_what_needs_rows(file: Path, columns: Columns, show: str | None) -> None:
     several = columns.confidence if _several(columns) else None
-    needed = {"--cluster": columns.cluster, "--html": html, "--confidence A,B": several}
+    needed = {"--cluster": columns.cluster, "--show": show, "--confidence A,B": several}
     for flag, given in needed.items():
         if given is not None:
             raise InputError(f"{file}: is summarized, and {flag} needs the rows; give a file instead of a folder")
 
 
-def _exactness(found: Audit, *, sorted_rows: bool) -> str:
-    """How far the numbers of a summary can be from those of the rows."""
-    shown = {key: m.bound for key, m in found.measurements.items() if METRICS[key].headline}
-    off = [f"{bound:.1g} ({key})" for key, bound in shown.items() if bound]
-    unknown = [key for key, bound in shown.items() if bound is None]
-    if not off and not unknown:
-        return "every number is exact."
+def _exactness(found: Audit, everything: bool, *, sorted_rows: bool) -> str:
+    """How far the numbers that are printed of a summary can be from those of the rows."""
     done = "the rows have been sorted" + (", though not those of each group" if found.groups else "")
-    parts = ["read on a grid of confidence", done if sorted_rows else "--exact sorts the rows"]
-    parts += [f"off by at most {', '.join(off)}"] if off else []
-    parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
-    return f"{'; '.join(parts)}; all others are exact."
+    how = [done if sorted_rows else "--exact sorts the rows", within_groups(found)]
+    shown = {key: m.bound for key, m in found.measurements.items() if everything or METRICS[key].headline}
+    return exactness(shown, "; ".join(filter(None, how)))

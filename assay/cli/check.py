@@ -18,7 +18,7 @@ from assay._core.arrays import InputError
 from assay._core.writing import not_over, replacing
 from assay._matching import in_order
 from assay.checking import Check, check_no_worse, check_promise, check_requirements, requirement
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, refuse_group, refuse_many
 from assay.cli.output import show
 from assay.thresholds import load_threshold
 
@@ -61,6 +61,7 @@ def check_command(
         Write the checks to this file, as JUnit XML.
     """
     refuse_group(columns)
+    refuse_many(predictions, baseline)
     not_over(junit, reading=[predictions, baseline, threshold, mapping])
     if no_worse != (baseline is not None):
         raise InputError("--no-worse and --baseline belong together")

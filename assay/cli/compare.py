@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,26 @@ from assay._core import loops
 from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay.cli.advice import advise
-from assay.cli.inputs import STANDARD, ColumnNames, Everything, Threads, refuse_columns, refuse_group, short_names
+from assay.cli.compare_files import compare_files
+from assay.cli.inputs import (
+    STANDARD,
+    ColumnNames,
+    Everything,
+    Threads,
+    refuse_among,
+    refuse_columns,
+    refuse_group,
+    short_names,
+)
 from assay.cli.output import show
-from assay.comparing import common_rows, compare_all
+from assay.comparing import Comparison, common_rows, compare_all
 from assay.files import Columns
+from assay.metrics import COMPARED
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
 from assay.report.ranks import comparisons_view
+from assay.report.summaries import exactness
+from assay.scale import Tally, is_sharded
 
 
 def compare_command(
@@ -40,7 +54,9 @@ def compare_command(
     Parameters
     ----------
     predictions
-        Predictions of the model to compare with, then of those in question.
+        Predictions of the model to compare with, then of those in question. Two folders, patterns in quotes or
+        addresses are counted in memory that does not grow; where both have the same files with the same rows, these
+        are paired file by file.
     margin
         Call accuracies or error AUROCs equivalent that are shown to differ by less than this; .005 is half a point.
     common
@@ -51,17 +67,20 @@ def compare_command(
         Write an interactive page to this file.
     """
     not_over(json, html, reading=list(predictions))
-    loaded = _loaded(predictions, columns)
-    if html is not None and len(loaded) > 2:
+    refuse_among(json, html, reading=predictions)
+    if html is not None and len(predictions) > 2:
         raise InputError("--html shows two models; compare the first with one of the others")
-    if common:
-        loaded = _common(loaded)
+    loaded: dict[str, Predictions | Outcomes] | dict[str, Tally]
     with loops.threads(threads):
-        compared = compare_all(loaded, margin=margin)
+        if any(map(is_sharded, predictions)):
+            loaded, compared = _counted(predictions, columns, margin, common)
+        else:
+            loaded, compared = _read(predictions, columns, margin, common)
     first = next(iter(loaded))
     if len(compared) == 1:
         [(second, comparison)] = compared.items()
         show(terminal.compare_view((first, second), comparison, everything=everything))
+        _say_exactness(loaded, [key for key in comparison.differences if everything or COMPARED[key].headline])
     else:
         show(comparisons_view(first, compared))
     if json is not None:
@@ -74,6 +93,33 @@ def compare_command(
         compare_page(loaded, comparison, html)
     if predictions:
         advise("audit", predictions[-1], "--html", "audit.html", columns=columns)
+
+
+def _read(
+    predictions: tuple[Path, ...], columns: Columns, margin: float | None, common: bool
+) -> tuple[dict[str, Predictions | Outcomes], dict[str, Comparison]]:
+    loaded = _loaded(predictions, columns)
+    if common:
+        loaded = _common(loaded)
+    return loaded, compare_all(loaded, margin=margin)
+
+
+def _counted(
+    predictions: tuple[Path, ...], columns: Columns, margin: float | None, common: bool
+) -> tuple[dict[str, Tally], dict[str, Comparison]]:
+    refuse_group(columns)
+    if common:
+        raise InputError("--common needs the rows, in one file of each model")
+    tallies, comparison = compare_files(short_names(predictions), columns, margin)
+    return tallies, {list(tallies)[-1]: comparison}
+
+
+def _say_exactness(loaded: Mapping[str, Predictions | Outcomes | Tally], keys: list[str]) -> None:
+    """How far the printed numbers of summaries can be off."""
+    for name, rows in loaded.items():
+        if isinstance(rows, Tally):
+            bounds = rows.bounds()
+            show(f"{name}: {exactness({key: bounds.get(key) for key in keys})}", "dim")
 
 
 def _loaded(files_given: tuple[Path, ...], columns: Columns) -> dict[str, Predictions | Outcomes]:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from assay import examples, files
 from assay._core.arrays import InputError
-from assay.cli.inputs import STANDARD, ColumnNames, refuse_columns, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, refuse_columns, refuse_group, refuse_many
 from assay.cli.output import show
 from assay.planning import plan
 
@@ -35,6 +35,7 @@ def plan_command(
         What to detect: ece=0.01, auroc=0.02 or risk=0.005, in natural units; several are separated by spaces.
     """
     refuse_group(columns)
+    refuse_many(pilot, other)
     if pilot is None:
         refuse_columns(columns)
         show("No file given: the pilot is the embedded example, a small ResNet on CIFAR-10.", "dim")

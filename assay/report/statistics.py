@@ -11,7 +11,7 @@ import numpy as np
 from assay import metrics
 from assay._core.arrays import Floats, Labels, Mask
 from assay.metrics import Bins, ClassBins, Ranking
-from assay.predictions import Outcomes
+from assay.metrics._tables import Measurable
 
 POINTS = 500  # of a curve; more cannot be told apart
 FEW = 20  # samples; a bin with fewer shows little but noise
@@ -177,22 +177,26 @@ class Densities:
     wrong: Floats  # [b]
 
 
-def densities(outcomes: Outcomes, n_bins: int = 40) -> Densities:
+def densities(x: Measurable, n_bins: int = 40) -> Densities:
     """Histograms over [0, 1], or over the range of a score that is no probability."""
-    score, correct = outcomes.confidence, outcomes.correct
-    ends = (0.0, 1.0) if outcomes.is_probability else (float(score.min()), float(score.max()))
-    edges = np.histogram_bin_edges(score, n_bins, ends)
-    right, wrong = (np.histogram(score[rows], edges)[0] / len(score) for rows in (correct, ~correct))
-    return Densities(edges, right, wrong)
+    t = metrics.tables(x)
+    score = t.ranking.score
+    ends = (0.0, 1.0) if t.is_probability else (float(score[-1]), float(score[0]))
+    return _densities(t.ranking, score, np.histogram_bin_edges(score, n_bins, ends))
 
 
-def densities_in_odds(outcomes: Outcomes, n_bins: int = 40) -> Densities:
+def densities_in_odds(x: Measurable, n_bins: int = 40) -> Densities:
     """The same over the log-odds of the confidence, where those near 1 lie apart; the ends take what lies beyond."""
     from scipy.special import logit
 
-    score = np.clip(logit(outcomes.confidence), -FARTHEST, FARTHEST)
-    edges = np.linspace(float(score.min()), max(float(score.max()), float(score.min()) + 1), n_bins + 1)
-    right, wrong = (np.histogram(score[rows], edges)[0] / len(score) for rows in (outcomes.correct, ~outcomes.correct))
+    r = metrics.ranking(x)
+    score = np.clip(logit(r.score), -FARTHEST, FARTHEST)
+    low, high = float(score[-1]), float(score[0])
+    return _densities(r, score, np.linspace(low, max(high, low + 1), n_bins + 1))
+
+
+def _densities(r: Ranking, score: Floats, edges: Floats) -> Densities:
+    right, wrong = (np.histogram(score, edges, weights=column)[0] / r.n for column in (r.hits, r.misses))
     return Densities(edges, right, wrong)
 
 

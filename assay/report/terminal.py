@@ -71,11 +71,17 @@ def compare_view(names: tuple[str, str], comparison: Comparison, *, everything: 
         change = ("+" if d.value > 0 else "") + number(key, d.value)
         p = "" if d.p_value is None else f"{d.p_value:.2g}"
         table.add_row(_name(key), number(key, d.a), number(key, d.b), change, span(key, d.interval), p)
-    paired = "" if comparison.by_ids else " (no ids: rows are paired in order)"
+    paired = f" ({pairing(comparison)})" if pairing(comparison) else ""
     legend = Text(f"A = {names[0]}\nB = {names[1]}\n{comparison.n:,} samples{paired}. B against A:", "bold")
     untested = [key for key in keys if comparison[key].p_value is None]
     notes = _because({key: comparison[key].note for key in untested})
     return Group(legend, *map(verdict_line, comparison.verdicts), Fitting(table, (5, 4)), Text("\n".join(notes), "dim"))
+
+
+def pairing(comparison: Comparison) -> str:
+    """How the rows of two models were paired, if that is not by their ids."""
+    of_summaries = comparison.tables is not None and comparison.tables[0].summary is not None
+    return "" if comparison.by_ids or of_summaries else "no ids: rows are paired in order"
 
 
 def lines_view(what: str, lines: dict[str, str]) -> RenderableType:

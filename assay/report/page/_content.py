@@ -11,8 +11,9 @@ from assay.metrics import Bins, Ranking, Tables
 from assay.predictions import Predictions
 from assay.report import statistics
 from assay.report.page._mistakes import answers
-from assay.report.page._thresholds import written
+from assay.report.page._thresholds import steps, written
 from assay.report.quantities import named_number
+from assay.report.summaries import promisable
 from assay.thresholds import Counts, Evidence, Threshold, evidence_of, risk_bound
 
 Content = dict[str, object]
@@ -28,8 +29,8 @@ def curves(t: Tables) -> Content:
     """Reliability, risk-coverage curve and densities."""
     return {
         "selective": _short(asdict(statistics.selective(t.ranking))),
-        "densities": _short(asdict(statistics.densities(t.outcomes))),
-        "densitiesInOdds": _short(asdict(statistics.densities_in_odds(t.outcomes))) if t.is_probability else None,
+        "densities": _short(asdict(statistics.densities(t))),
+        "densitiesInOdds": _short(asdict(statistics.densities_in_odds(t))) if t.is_probability else None,
         "reliability": _reliability(t.width) if t.is_probability else None,
         "reliabilityByMass": _reliability(t.mass) if t.is_probability else None,
         "axis": _best_axis(t.width),
@@ -75,24 +76,30 @@ def _average(curve: statistics.PrecisionRecall) -> str:
 
 
 def decisions(t: Tables, promises: list[Threshold]) -> Content:
-    """Accepted answers at each step of the slider, from the most confident to all; promises are steps too."""
-    seen = evidence_of(t)
-    r, counted = seen.shares, seen.ranking
-    n_steps = STEPS if isinstance(seen, Counts) else FEWER_STEPS
+    """Accepted answers at each step of the slider, from the most confident to all; promises are steps too.
+
+    Where nothing can be promised there are no bounds.
+    """
+    seen = evidence_of(t) if promisable(t) else None
+    r, counted = (seen.shares if seen else t.ranking), steps(t)
+    n_steps = FEWER_STEPS if seen and not isinstance(seen, Counts) else STEPS
     sizes = [*np.linspace(0, r.n, n_steps + 1)[1:], *(promise.accepted for promise in promises if promise.accepted)]
     rows = np.unique(np.searchsorted(counted.kept, sizes))
-    bound = np.array([seen.bound(row, 1 - CONFIDENCE) for row in rows.tolist()])
     start = next((promise.accepted for promise in promises if promise.accepted), r.n)
     return {
         "n": r.n,
         "threshold": [written(counted, size) for size in counted.kept[rows]],
         "kept": r.kept[rows].round().astype(int).tolist(),
         "wrong": r.wrong[rows].round().astype(int).tolist(),
-        "bound": short(bound),
-        "boundOfCurve": short(_bound_of_curve(seen, r.kept[rows], bound)),
+        **(_bounds(seen, rows) if seen else {"bound": None, "boundOfCurve": None}),
         "start": int(np.searchsorted(counted.kept[rows], start)),
         "confusion": _confusion(t, rows),
     }
+
+
+def _bounds(seen: Evidence, rows: Labels) -> Content:
+    bound = np.array([seen.bound(row, 1 - CONFIDENCE) for row in rows.tolist()])
+    return {"bound": short(bound), "boundOfCurve": short(_bound_of_curve(seen, seen.shares.kept[rows], bound))}
 
 
 def _bound_of_curve(seen: Evidence, kept: Floats, bound: Floats) -> Floats:

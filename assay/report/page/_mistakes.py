@@ -35,10 +35,12 @@ class Mistake:
 
 
 def mistakes(t: Tables, show: Callable[[int], str] | None = None) -> list[Mistake]:
-    """The most confident wrong answers, the worst first; of equals the first in the file.
+    """The most confident wrong answers, the worst first; of equals the first in the file. A summary has none.
 
     `show` gives the text or the picture of a row.
     """
+    if t.summary is not None:
+        return []
     predictions, outcomes = t.source, t.outcomes
     worst = _worst(outcomes)
     given = predictions.values[worst].argmax(1) if isinstance(predictions, Predictions) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
@@ -17,18 +17,22 @@ from assay._core.writing import replacing
 from assay.auditing import Audit, audit
 from assay.boards import Board, BoardLine
 from assay.comparing import Comparison
-from assay.metrics import Tables
+from assay.metrics import Summary, Tables
 from assay.predictions import Outcomes, Predictions
 from assay.report.jsons import jsonable
 from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
+from assay.report.page._thresholds import steps
+from assay.report.summaries import note
+from assay.report.terminal import pairing
 from assay.side_by_side import Pair
-from assay.thresholds import Threshold, evidence_of
+from assay.thresholds import Threshold
 
 if TYPE_CHECKING:
     from assay.study import Run, Study, StudyTable
 
+Read = Predictions | Outcomes | Summary
 TEMPLATES = files("assay.report.page")
 SCRIPTS = ("table.js", "charts.js", "page.js")  # of every page
 OF = {
@@ -43,7 +47,7 @@ HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 
 def audit_page(
-    predictions: dict[str, Predictions | Outcomes],
+    predictions: Mapping[str, Read],
     audits: dict[str, Audit],
     file: Path,
     pairs: Sequence[Pair] = (),
@@ -54,7 +58,8 @@ def audit_page(
     """Write the audits of one or several models, both by the name of the model, as one page.
 
     Thresholds are chosen on these samples: their guarantee holds if model and map were fitted on others. `commands`
-    are those that choose a threshold for a model, `show` gives the text or picture of a row.
+    are those that choose a threshold for a model, `show` gives the text or picture of a row. Of summaries the page
+    shows what does not need the rows, and how exact it is.
     """
     content: Content = {
         "models": [
@@ -98,18 +103,18 @@ def correction_page(
     _write(file, f"Confidence corrected: {name}", "compare", content | own)
 
 
-def compare_page(predictions: dict[str, Predictions | Outcomes], comparison: Comparison, file: Path) -> None:
+def compare_page(predictions: Mapping[str, Read], comparison: Comparison, file: Path) -> None:
     """Write the comparison of two models, the second against the first, as one page."""
     content = _compared(predictions, comparison)
     _write(file, "Confidence compared: " + " and ".join(predictions), "compare", content)
 
 
-def _compared(predictions: dict[str, Predictions | Outcomes], comparison: Comparison) -> Content:
+def _compared(predictions: Mapping[str, Read], comparison: Comparison) -> Content:
     read = comparison.tables or tuple(map(Tables, predictions.values()))
     return {
         "models": [{"name": name} | curves(t) for name, t in zip(predictions, read, strict=True)],
         "n": comparison.n,
-        "pairing": "" if comparison.by_ids else " · no ids: rows are paired in order",
+        "pairing": f" · {pairing(comparison)}" if pairing(comparison) else "",
         "next": "",
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
         "differences": _tables.as_data(_tables.differences(comparison)),
@@ -166,24 +171,26 @@ def study_page(study: Study, runs: Sequence[Run], root: Path, tables: list[Study
 
 def _model(
     name: str,
-    predictions: Predictions | Outcomes,
+    predictions: Read,
     found: Audit,
     command: str = "",
     show: Callable[[int], str] | None = None,
 ) -> Content:
     t = found.tables or Tables(predictions)
-    promises, counted = _tables.promised(t), evidence_of(t).ranking
+    promises, counted = _tables.promised(t), steps(t)
+    of_rows = t.summary is None
     shown: Content = {
         "name": name,
         "size": f"{found.n:,} samples, {found.n_wrong:,} errors",
-        "verdict": [str(found), _tables.promise_in_words(promises[0], counted)],
-        "tiles": _tables.tiles(found, promises[0]),
+        "verdict": [str(found), _tables.promise_in_words(promises, counted)],
+        "exactness": "" if of_rows else note(found),
+        "tiles": _tables.tiles(found, promises),
         "metrics": _tables.as_data(_tables.metrics(found)),
         "promises": _tables.as_data(_tables.promises(promises, counted)),
         "groups": _tables.as_data(_tables.groups(found)) if found.groups else None,
         "groupPicture": _tables.picture(found),
         "mistakes": _tables.as_data(_tables.mistakes_table(mistakes(t, show))),
-        "command": command or f"assay threshold {shlex.quote(name)}",
+        "command": command or (f"assay threshold {shlex.quote(name)}" if of_rows else ""),
         "decisions": decisions(t, promises),
         "classOne": found.positive.name if found.positive else "",
     }
@@ -192,6 +199,8 @@ def _model(
 
 def flips(a: Tables, b: Tables) -> Content:
     """How many samples only one of two models answers rightly."""
+    if a.summary is not None:
+        return {"better": 0, "worse": 0}
     x, y = a.outcomes.correct, b.outcomes.correct
     return {"better": int((~x & y).sum()), "worse": int((x & ~y).sum())}
 

@@ -14,6 +14,7 @@ from assay.metrics.inference import Interval
 from assay.report.page._mistakes import Mistake
 from assay.report.page._thresholds import written
 from assay.report.quantities import BRIEF, SHOWN_AXES, number, quantity, share, span, with_arrow
+from assay.report.summaries import bound_in_words, promisable
 from assay.thresholds import Threshold, choose_threshold, spelled
 
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)  # of the promises; the first is also said in words
@@ -51,16 +52,19 @@ def as_data(table: PageTable) -> dict[str, object]:
 
 
 def metrics(audit: Audit) -> PageTable:
-    """Every metric of a model; the most used first."""
+    """Every metric of a model; the most used first. Of a summary each says how far off it can be."""
     keys = _by_axis(audit.measurements)
+    in_short = audit.tables is not None and audit.tables.summary is not None
 
     def row(key: str) -> tuple[Field, ...]:
         m = audit[key]
         bar = Field(span(key, m.interval), m.interval.high - m.interval.low) if m.interval else Field("", None, m.note)
         floor = Field("") if m.floor is None else Field(number(key, m.floor), m.floor)
-        return _metric(key), Field(number(key, m.value), m.value), bar, floor, *_about(key)
+        off = (Field(bound_in_words(key, m.bound), m.bound),) if in_short else ()
+        return _metric(key), Field(number(key, m.value), m.value), *off, bar, floor, *_about(key)
 
-    columns = ("metric", "value", "95 % interval", "noise floor", "axis", "what it is")
+    off = ("off by at most",) if in_short else ()
+    columns = ("metric", "value", *off, "95 % interval", "noise floor", "axis", "what it is")
     return PageTable(columns, tuple(map(row, keys)), sum(COMPARED[key].headline for key in keys))
 
 
@@ -84,8 +88,8 @@ def groups(audit: Audit) -> PageTable:
 
 
 def promised(t: Tables) -> list[Threshold]:
-    """The threshold for each of `RISKS`."""
-    return [choose_threshold(t, risk=risk) for risk in RISKS]
+    """The threshold for each of `RISKS`; none where nothing can be promised."""
+    return [choose_threshold(t, risk=risk) for risk in RISKS if promisable(t)]
 
 
 def promises(thresholds: Sequence[Threshold], r: Ranking) -> PageTable:
@@ -102,8 +106,11 @@ def promises(thresholds: Sequence[Threshold], r: Ranking) -> PageTable:
     return PageTable(columns, tuple(map(row, thresholds)), len(thresholds))
 
 
-def promise_in_words(t: Threshold, r: Ranking) -> str:
-    """The threshold and its guarantee, or why there is none."""
+def promise_in_words(promises: Sequence[Threshold], r: Ranking) -> str:
+    """The first threshold and its guarantee, or why there is none."""
+    if not promises:
+        return "A promise on the errors of weighted rows needs the rows themselves, in one file."
+    t = promises[0]
     risk = f"at most {100 * t.guaranteed_risk:.3g}% errors"
     if not t.accepted:
         return f"No threshold promises {risk}: {t.reason}."
@@ -113,13 +120,17 @@ def promise_in_words(t: Threshold, r: Ranking) -> str:
     )
 
 
-def tiles(audit: Audit, promise: Threshold) -> list[dict[str, str]]:
-    """The few most important numbers."""
+def tiles(audit: Audit, promises: Sequence[Threshold]) -> list[dict[str, str]]:
+    """The few most important numbers, with the first promise if there can be one."""
     keys = [key for key in ON_TILES if key in audit.measurements]
     measured = [{"title": quantity(key).title, "term": key, **_measured(key, audit[key])} for key in keys]
+    return [*measured, *map(_promised, promises[:1])]
+
+
+def _promised(promise: Threshold) -> dict[str, str]:
     limit = f"inputs at ≤ {100 * promise.guaranteed_risk:.3g}% errors"
     text, under = ("none", "nothing can be promised") if not promise.accepted else (share(promise.coverage), "promised")
-    return [*measured, {"title": limit, "text": text, "under": f"{under} at 95 % confidence"}]
+    return {"title": limit, "text": text, "under": f"{under} at 95 % confidence"}
 
 
 def mistakes_table(listed: Iterable[Mistake]) -> PageTable:
@@ -228,18 +239,21 @@ def _ends(m: Measurement) -> list[float]:
 
 
 def coverages(tables: Sequence[tuple[str, Tables]]) -> PageTable:
-    """The share of inputs that each model accepts at the same promised risk."""
+    """The share of inputs that each model accepts at the same promised risk, where both can promise one."""
+    risks = RISKS if all(promisable(t) for _, t in tables) else ()
 
     def row(risk: float) -> tuple[Field, ...]:
         found = [choose_threshold(each, risk=risk) for _, each in tables]
         cells = [Field(share(t.coverage), t.coverage) if t.accepted else Field("nothing", 0.0) for t in found]
         return Field(f"{100 * risk:.3g}%", risk), *cells
 
-    return PageTable(("errors at most", *(name for name, _ in tables)), tuple(map(row, RISKS)), len(RISKS))
+    return PageTable(("errors at most", *(name for name, _ in tables)), tuple(map(row, risks)), len(RISKS))
 
 
 def flipped(a: Tables, b: Tables) -> PageTable:
-    """Samples that only one of two models answers rightly, the most confident errors first."""
+    """Samples that only one of two models answers rightly, the most confident errors first; none of summaries."""
+    if a.summary is not None:
+        return PageTable((), (), 0)
     x, y = a.outcomes, b.outcomes
     rows = np.flatnonzero(x.correct != y.correct)
     error = np.where(x.correct, y.confidence, x.confidence)[rows]

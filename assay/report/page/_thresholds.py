@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
 from math import floor, inf, log10
 
 import numpy as np
 
-from assay.metrics import Ranking
-from assay.thresholds import spelled
+from assay.metrics import Ranking, Tables
+from assay.thresholds import evidence_of, spelled
+
+
+def steps(t: Tables) -> Ranking:
+    """The numbers of rows above each threshold; those of a summary are the lowest confidences of its cells."""
+    return evidence_of(t).ranking if t.summary is None else replace(t.summary.thresholds, order=t.ranking.order)
 
 
 def written(r: Ranking, accepted: int) -> str:
-    """The shortest threshold that accepts so many samples; ties are accepted together."""
+    """The shortest threshold that accepts so many samples; ties are accepted together.
+
+    Of cells that are no ties it is rounded up: samples of the next cell may have any confidence below it.
+    """
     row = int(np.searchsorted(r.kept, accepted))
-    return spelled(-inf) if row == len(r.score) else between(float(r.score[row]), float(r.score[row - 1]))
+    if row == len(r.score):
+        return spelled(-inf)
+    least = float(r.score[row - 1])
+    return between(float(r.score[row]), least) if r.order is None else spelled(least, up=True)
 
 
 def between(lower: float, upper: float) -> str:

@@ -10,6 +10,10 @@ function showModel() {
   step = model.decisions.start;
   find(".size").textContent = `${model.name} · ${model.size}`;
   document.querySelectorAll(".verdict").forEach((place, i) => { place.textContent = model.verdict[i]; });
+  find(".exactness").textContent = model.exactness;
+  find(".exactness").hidden = !model.exactness;
+  find("#decide .command").hidden = !model.command;
+  document.querySelectorAll("#decide .needs-bound").forEach((part) => { part.hidden = model.decisions.bound === null; });
   showTiles(find("#verdict .tiles"), model.tiles);
   showTable(find("#metrics .table"), model.metrics);
   showTable(find("#decide .promises"), model.promises);
@@ -67,7 +71,7 @@ function showStep() {
     "inputs accepted": `${percent(kept[step] / n)} (${count(kept[step])})`,
     "left for review": `${percent(1 - kept[step] / n)} (${count(n - kept[step])})`,
     "errors among the accepted": `${percent(wrong[step] / kept[step], 2)} (${count(wrong[step])})`,
-    "at most, at 95 % confidence": percent(bound[step], 2),
+    ...(bound && { "at most, at 95 % confidence": percent(bound[step], 2) }),
   };
   find("#accepted").replaceChildren(...Object.entries(figures).map(([name, text]) => element("div", {},
     element("dt", { textContent: name }), element("dd", { textContent: text }))));

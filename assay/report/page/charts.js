@@ -217,7 +217,7 @@ function riskChart(place, model, step) {
   const { coverage, risk, optimal } = model.selective;
   const best = { ...line(coverage, optimal, "quiet", { dash: "dash" }), name: "perfect ranking", hoverinfo: "skip" };
   const seen = { ...line(coverage, risk, "blue", { width: 2.5 }), name: "risk", hovertemplate: RISK };
-  const shade = {
+  const shade = boundOfCurve && {
     ...line(coverage, boundOfCurve, "blue", { width: 0 }), name: "to its 95 % bound", hoverinfo: "skip",
     fill: "tonexty", fillcolor: color("blue", 0.2),
   };
@@ -226,7 +226,7 @@ function riskChart(place, model, step) {
     ...line([x, x], [0, wrong[step] / kept[step]], "vermillion", { dash: "dot", width: 2 }), mode: "lines+markers",
     name: "accepted", hoverinfo: "skip", marker: { size: [0, 12], opacity: 1, symbol: "diamond", color: color("vermillion") },
   };
-  return draw(place, `Risk-coverage curve of ${model.name}`, [best, seen, shade, chosen], riskAxes([model]));
+  return draw(place, `Risk-coverage curve of ${model.name}`, [best, seen, shade, chosen].filter(Boolean), riskAxes([model]));
 }
 
 // Several models: accuracy against mean confidence of each bin.

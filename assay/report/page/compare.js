@@ -10,6 +10,7 @@ find(".verdict").textContent = `B against A: ${DATA.verdicts.map(({ axis, word }
 showTiles(find("#verdict .tiles"), DATA.verdicts.map(({ axis, word, reason }) =>
   ({ title: axis, text: word, under: reason, tone: TONES[word] })));
 showTable(find("#differences .table"), DATA.differences);
+find("#coverages").hidden = DATA.coverages.rows.length === 0;
 showTable(find("#coverages .table"), DATA.coverages);
 find("#flipped .note").textContent = `${count(DATA.flips.better)} samples that A answers wrongly are right in B, `
   + `${count(DATA.flips.worse)} that A answers rightly are wrong in B. The most confident errors first.`;
