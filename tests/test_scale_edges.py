@@ -242,6 +242,22 @@ def test_no_map_is_judged_on_files_it_was_fitted_on_however_they_are_named(tmp_p
             command("calibrate", "rows", "--method", "isotonic", "--apply", other)
 
 
+def test_no_map_is_judged_on_copies_of_files_it_was_fitted_on(tmp_path):
+    none = {"confidence": pa.array([], pa.float64()), "correct": pa.array([], pa.bool_())}
+    for name in ("held_out", "test"):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table(none), tmp_path / name / "none.parquet")
+    files.write(outcomes(), tmp_path / "held_out" / "a.parquet")
+    files.write(outcomes(seed=1), tmp_path / "test" / "a.parquet")
+    words = ("calibrate", tmp_path / "held_out", "--method", "isotonic", "--apply", tmp_path / "test")
+    command(*words)
+    (tmp_path / "test" / "b.parquet").write_bytes((tmp_path / "held_out" / "a.parquet").read_bytes())
+    with pytest.raises(
+        InputError, match=r"b\.parquet is a copy: .* share a file; judge on rows that were not fitted on"
+    ):
+        command(*words)
+
+
 def test_no_rows_are_a_tally_that_adds_nothing():
     o = outcomes()
     none, some = Tally.of(o[:0]), Tally.of(o)
@@ -318,7 +334,7 @@ def test_what_no_rows_add_up_to_is_no_tally(grid):
     more_errors[1] = counts[0] + 1
     nonsense = {
         "counts": [more_errors, np.zeros_like(counts)],
-        "flags": [np.array([77, 1]), np.array([-1, 1]), np.array([9, 1])],
+        "flags": [np.array([77, 1]), np.array([-1, 1]), np.array([9, 1]), np.array([int(grid), 7])],
         "mixed": [mixed[:3], np.zeros(len(mixed) + 1, np.uint8)],
         "values": [np.full_like(values, 0x40), values[:7]] + ([] if grid else [255 - values, np.zeros_like(values)]),
         "sums": [np.zeros((3, 2, 4))],
@@ -328,6 +344,23 @@ def test_what_no_rows_add_up_to_is_no_tally(grid):
         for array in arrays:
             with pytest.raises(InputError, match="no stored tally, or is damaged"):
                 Tally.from_bytes(stored_with(found, **{name: array}))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_that_no_rows_have_are_no_tally(weighted):
+    p = with_classes()
+    found = Tally.of(replace(p, weights=np.linspace(0.5, 2, len(p))) if weighted else p)
+    right, wrong = (0, 0, 0), (0, 1, 0)
+    for place, value in ((right, -1e4), (wrong, -np.inf), (right, np.inf), (right, np.nan), ((1, 1, 0), np.inf)):
+        sums = found.sums.copy()
+        sums[place] = value
+        with pytest.raises(InputError, match="no stored tally, or is damaged"):
+            Tally.from_bytes(stored_with(found, sums=sums))
+    impossible = Predictions.from_probabilities([[1.0, 0.0], [0.0, 1.0]], [1, 1])
+    above_1 = Predictions.from_probabilities([[1.0009, 0.0], [0.0, 1.0009]], [0, 1])
+    for rows in (impossible, above_1, p, p.outcomes(), outcomes()):
+        kept = Tally.of(replace(rows, weights=np.linspace(0.5, 2, len(rows))) if weighted else rows)
+        np.testing.assert_array_equal(Tally.from_bytes(kept.to_bytes()).sums, kept.sums)
 
 
 def test_exact_says_that_groups_have_not_been_sorted(tmp_path, capsys, monkeypatch):
@@ -349,6 +382,11 @@ def test_calibrated_files_go_to_an_empty_folder_and_a_single_file_to_a_file(tmp_
     many = files.read(tmp_path / "out" / "deep" / "b.parquet")
     command(*words, tmp_path / "test" / "deep" / "b.csv", "--out", tmp_path / "one.parquet")
     np.testing.assert_array_equal(many.confidence, files.read(tmp_path / "one.parquet").confidence)
+    with pytest.raises(InputError, match=r"o\.parquet: is the name of a file, but .* go to a folder"):
+        command(*words, tmp_path / "test", "--out", tmp_path / "o.parquet")
+    with pytest.raises(InputError, match=r"o\.npz: .* to a \.parquet file only"):
+        command(*words, tmp_path / "test" / "deep" / "b.csv", "--out", tmp_path / "o.npz", "--save", tmp_path / "map")
+    assert not {"o.parquet", "map"} & {file.name for file in tmp_path.iterdir()}
     with pytest.raises(InputError, match="full: cannot be written"):
         command(*words, tmp_path / "test", "--out", tmp_path / "full")
     with pytest.raises(InputError, match="give a folder of its own"):

@@ -6,16 +6,20 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +28,7 @@ from assay import Outcomes, Predictions, calibrators, evaluate, files, maps
 from assay._core import loops
 from assay._core.arrays import InputError
 from assay.files import Columns
-from assay.scale import Stopped, Tally, added, tallies_in_arrow, tally, tally_files
+from assay.scale import Stopped, Tally, added, tallies_in_arrow, tally, tally_files, tally_on_ray
 from assay.scale._tally import ORDERED
 
 ROWS = 40_000
@@ -246,6 +250,96 @@ def test_nothing_to_count_is_refused():
         added([])
     with pytest.raises(InputError, match="a chunk of rows is"):
         tally(["abc"])
+    for source in (3, None, Tally.of(outcomes(3)), pa.record_batch({"confidence": [0.5], "correct": [True]})):
+        with pytest.raises(InputError, match=f"an iterator of such chunks or of tallies, not {type(source).__name__}"):
+            tally(source)
+    with pytest.raises(TypeError):
+        Tally.of(outcomes(3)) + 3
+
+
+class Blocks:
+    """What is used of a Ray Dataset, each row in a block of its own."""
+
+    def __init__(self, rows: list[dict[str, object]]):
+        self.rows = rows
+
+    def flat_map(self, function):
+        return Blocks([each for row in self.rows for each in function(row)])
+
+    def map_batches(self, function, batch_format: str, batch_size: int):
+        starts = range(0, len(self.rows), 3)
+        batches = (pa.Table.from_pylist(self.rows[start : start + 3]) for start in starts)
+        return Blocks([row for batch in batches for row in function(batch).to_pylist()])
+
+    def iter_rows(self):
+        return iter(self.rows)
+
+
+@pytest.fixture
+def ray_without_a_cluster(monkeypatch) -> None:
+    data = SimpleNamespace(
+        range=lambda n, override_num_blocks: Blocks([{"id": i} for i in range(n)]),
+        DataContext=SimpleNamespace(get_current=SimpleNamespace),
+        read_parquet=lambda read: pyarrow.dataset.dataset(read),
+    )
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: True, data=data))
+
+
+def said_of(count: Callable[[Path], Tally], source: Path) -> str:
+    with pytest.raises(InputError) as problem:
+        count(source)
+    return str(problem.value)
+
+
+def with_a_damaged_page(file: Path) -> None:
+    """One bit of a number is another: only the checksum of its page tells."""
+    files.write(Outcomes.from_scores(np.linspace(0.2, 0.9, 4_000), np.ones(4_000, bool)), file)
+    column = pq.read_metadata(file).row_group(0).column(0)
+    content = bytearray(file.read_bytes())
+    content[column.data_page_offset + column.total_compressed_size // 2] ^= 1
+    file.write_bytes(content)
+
+
+def test_on_ray_the_same_is_refused_with_the_same_words(tmp_path, small_parts, ray_without_a_cluster):
+    for name in ("page", "row", "classes", "none"):
+        (tmp_path / name).mkdir()
+        pq.write_table(frame(outcomes(10))[:0], tmp_path / name / "0.parquet")
+    with_a_damaged_page(tmp_path / "page" / "1.parquet")
+    worse = frame(outcomes(9_000)).to_pandas()
+    worse.loc[7_654, "confidence"] = -0.5
+    pq.write_table(pa.Table.from_pandas(worse), tmp_path / "row" / "1.parquet", row_group_size=500)
+    for k in (2, 3):
+        files.write(Predictions.from_logits(np.eye(k), np.arange(k)), tmp_path / "classes" / f"{k}.npz")
+    for name, expected in (
+        ("page", r"1\.parquet: cannot be read as parquet: it is damaged"),
+        ("row", r"1\.parquet: row 7654: confidence -0\.5"),
+        ("classes", r"3\.npz: predictions of 2 classes and of 3"),
+        ("none", "none: no rows"),
+    ):
+        said = said_of(tally_on_ray, tmp_path / name)
+        assert re.search(expected, said)
+        assert said == said_of(tally_files, tmp_path / name)
+
+
+def test_on_ray_the_same_files_count_as_on_threads(folder, small_parts, ray_without_a_cluster):
+    o = outcomes(100, seed=1)
+    pq.write_table(pa.table({"confidence": o.confidence, "correct": o.correct.astype(np.int8)}), folder / "int.parquet")
+    for ending in ("csv", "npz"):
+        files.write(o, folder / f"more.{ending}")
+    assert same(tally_on_ray(folder), Tally.of(outcomes() + o + o + o))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_on_ray_classes_are_counted_in_the_order_of_the_first_file(tmp_path, ending, ray_without_a_cluster):
+    rng = np.random.default_rng(0)
+    for i, names in enumerate(("ab", "ba")):
+        table = pa.table({f"z_{name}": rng.standard_normal(50) for name in names} | {"labels": ["a", "b"] * 25})
+        write = pq.write_table if ending == "parquet" else pyarrow.csv.write_csv
+        write(table, tmp_path / f"{i}.{ending}")
+    columns = Columns(logits="z_*")
+    assert evaluate(tally_on_ray(tmp_path, columns)) == pytest.approx(
+        evaluate(tally_files(tmp_path, columns)), nan_ok=True
+    )
 
 
 @pytest.mark.long
@@ -280,6 +374,16 @@ def test_ray_on_two_nodes_one_of_which_is_killed(folder, tmp_path, monkeypatch):
         whole = Tally.of(outcomes())
         files = sorted(map(str, folder.iterdir()))
         assert same(tally(ray.data.read_parquet(files)), whole)
+        assert same(tally_on_ray(folder), whole)
+        with_a_damaged_page(folder / "damaged.parquet")
+        assert said_of(tally_on_ray, folder) == said_of(tally_files, folder)
+        none = ray.data.read_parquet(files).limit(0)
+        assert said_of(tally, none) == "no rows"
+        spoiled = ray.data.read_parquet(files).map_batches(lambda _: 1 / 0, batch_format="pyarrow")
+        assert said_of(tally, spoiled) == "the Ray Dataset cannot be read: ZeroDivisionError: division by zero"
+        worse = [{"confidence": 0.5 + (i == 39), "correct": True} for i in range(40)]
+        said = said_of(tally, ray.data.from_items(worse, override_num_blocks=1))
+        assert said.startswith("in a block of the dataset, row 39: confidence 1.5 is outside")
         killer.start()
         rows = ray.data.read_parquet(files, override_num_blocks=16)
         assert same(tally(rows.map_batches(slow, batch_format="pyarrow", batch_size=2_000)), whole)
@@ -348,7 +452,44 @@ def test_a_temperature_in_passes_is_that_of_all_rows(tmp_path):
     assert found.t == pytest.approx(calibrators.temperature(p).t, rel=1e-6)
     assert found.fit.after == pytest.approx(calibrators.temperature(p).fit.after, rel=1e-9)
     assert found.fit.n == len(p)
-    assert passes <= 5  # the start, at most three, and the loss before
+    assert passes <= 3  # the first chunk, and two over all
+
+
+@pytest.mark.parametrize("first", [1, 50, 1_000])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_temperature_takes_a_few_passes_whatever_the_first_chunk_is_like(first, order):
+    rng = np.random.default_rng(0)
+    z = 3 * rng.standard_normal((20_000, 5))
+    labels = (z / 2 + rng.gumbel(size=z.shape)).argmax(1)
+    surest_first = np.argsort(order * (z.max(1) - z[np.arange(len(z)), labels]), kind="stable")
+    p, passes = Predictions.from_logits(z[surest_first], labels[surest_first]), 0
+
+    def chunks():
+        nonlocal passes
+        passes += 1
+        return p[:first], p[first:]
+
+    found, whole = calibrators.streamed_temperature(chunks), calibrators.temperature(p)
+    assert passes <= 6  # the first chunk, and five over all
+    assert found.t == pytest.approx(whole.t, rel=1e-9)
+    assert (found.fit.before, found.fit.after) == pytest.approx((whole.fit.before, whole.fit.after), rel=1e-12)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_without_a_best_temperature_one_pass_tells(right):
+    z = np.random.default_rng(0).standard_normal((2_000, 5))
+    p, passes = Predictions.from_logits(z, z.argmax(1) if right else z.argmin(1)), 0
+
+    def chunks():
+        nonlocal passes
+        passes += 1
+        return p[:500], p[500:]
+
+    with pytest.warns(UserWarning, match="no finite temperature"):
+        found = calibrators.streamed_temperature(chunks)
+    assert found.fit.at_bound
+    assert (found.t < 1e-5) == right
+    assert passes == 2
 
 
 def test_top_label_maps_from_a_tally_are_those_of_its_rows():
@@ -391,6 +532,23 @@ def test_the_command_calibrates_folders(tmp_path, capsys):
         app(["calibrate", str(held_out), "--apply", str(held_out)], result_action="return_value", exit_on_error=False)
     with pytest.raises(InputError, match="vector needs a single file"):
         app(["calibrate", str(held_out), "--method", "vector"], result_action="return_value", exit_on_error=False)
+
+
+def test_a_threshold_leaves_out_what_the_audit_does(folder, small_parts, capsys):
+    from assay.cli import app
+
+    def run(*words: object) -> None:
+        app(["threshold", *map(str, words), "--risk", "0.3"], result_action="return_value", exit_on_error=False)
+
+    spoiled(folder)
+    run(folder, "--skip-bad", "4")
+    said = capsys.readouterr()
+    assert "left out 4" in said.err
+    assert "45,998" in said.out
+    with pytest.raises(InputError, match="more than 3 bad places"):
+        run(folder, "--skip-bad", "3")
+    with pytest.raises(InputError, match="--skip-bad is for a folder"):
+        run(folder / "0.parquet", "--skip-bad", "1")
 
 
 def test_the_command_chooses_a_threshold_from_a_folder(folder, tmp_path, capsys):
@@ -498,3 +656,9 @@ def test_a_process_alone_has_its_own_sum():
 
     own = Tally.of(outcomes(100))
     assert all_added(own) is own
+
+
+def test_a_true_class_that_cannot_be_has_no_temperature_in_passes_either():
+    p = Predictions.from_probabilities([[1.0, 0.0], [0.4, 0.6]], [1, 1])
+    with pytest.raises(InputError, match="the true class 1 has probability 0, which no temperature can mend"):
+        calibrators.streamed_temperature(lambda: iter([p]))

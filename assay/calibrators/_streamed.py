@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from math import nan
+from math import inf, nan, sqrt
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from assay import maps
 from assay._core import loops
 from assay._core.arrays import Floats, InputError, NoRows
-from assay.calibrators._temperature import least_nll, logits_of, spread
+from assay.calibrators._temperature import SPAN, Optimum, least_nll, logits_of, refuse_impossible, spread
 from assay.calibrators._top_label import bin_values, pooled_points
 from assay.files import Columns, read_rows, write_chunks
 from assay.maps import Curve, Fit, Map, Steps, Temperature
@@ -25,6 +25,8 @@ from assay.predictions import Outcomes, Predictions
 from assay.scale import shards
 
 STANDARD = Columns()
+AT_ONCE = 16  # temperatures of a grid, in one pass
+NEAR = 1e-4  # of b: convergence is cubic, after such a step the error left is below the resolution of doubles
 Fitted = TypeVar("Fitted", Curve, Steps)
 Chunks = Callable[[], Iterable[Predictions | Outcomes]]
 
@@ -32,7 +34,9 @@ Chunks = Callable[[], Iterable[Predictions | Outcomes]]
 def streamed_temperature(chunks: Chunks) -> Temperature:
     """The temperature of least NLL, in a few passes over chunks of logits, each a sum of moments.
 
-    `chunks` starts a pass. The first chunk gives the start, which is so near that two or three passes do.
+    `chunks` starts a pass. The first chunk gives a start, from which two passes do if it is like the others. If
+    not, a pass looks at many temperatures at once and brackets the best, so that four or five are enough.
+    Without a finite optimum, the bound that is returned depends on the first chunk.
 
     >>> import assay.examples
     >>> rows = assay.examples.load(split="held_out")
@@ -42,23 +46,58 @@ def streamed_temperature(chunks: Chunks) -> Temperature:
     """
     first = _with_classes(next(iter(chunks()), None), None)
     z, labels = logits_of(first), first.labels
-    start = least_nll(lambda b: loops.moments(z, labels, b), z.dtype, 1 / spread(z), 1 / spread(z)).b
+    unit, rows = 1 / spread(z), 0
+    start = least_nll(lambda b: loops.moments(z, labels, b), z.dtype, unit, unit).b
 
-    def moments(b: float) -> Floats:
-        sums, n = np.zeros(4), 0
-        for chunk in (_with_classes(rows, first.n_classes) for rows in chunks()):
-            sums += len(chunk) * loops.moments(logits_of(chunk), chunk.labels, b)
-            n += len(chunk)
-        rows[b] = n
-        return sums / n
+    def moments(at: Floats) -> Floats:
+        nonlocal rows
+        sums, rows = np.zeros((len(at), 4)), 0
+        for chunk in (_with_classes(some, first.n_classes) for some in chunks()):
+            own = logits_of(chunk)
+            sums += len(chunk) * np.array([loops.moments(own, chunk.labels, b) for b in at.tolist()])
+            rows += len(chunk)
+        return sums / rows
 
-    rows: dict[float, int] = {}
-    found = least_nll(moments, z.dtype, start, 1 / spread(z))
+    before, found = _least_in_passes(moments, z.dtype, start, unit)
     if found.at_bound:
         warnings.warn("no finite temperature is best for these predictions; the bound is returned", stacklevel=2)
-    before = float(moments(1.0)[0])
-    fit = Fit("NLL", before, found.nll, found.iterations, rows[1.0], found.at_bound)
+    fit = Fit("NLL", before, found.nll, found.iterations, rows, found.at_bound)
     return Temperature(fit, 1 / found.b, first.n_classes)
+
+
+def _least_in_passes(
+    moments: Callable[[Floats], Floats], of: np.dtype[Any], start: float, unit: float
+) -> tuple[float, Optimum]:
+    """NLL as it is, and where it is least, as `least_nll` finds it; `moments` takes several b = 1 / t in one pass.
+
+    NLL changes its shape with log b alone, so where Newton's step is at most a tenth of b, Halley's is nearly exact;
+    elsewhere a grid makes the bracket a seventeenth as wide in log b.
+    """
+    known: dict[float, list[float]] = {}  # by b, NLL and its three derivatives
+    at, close = np.array([1.0, start, unit / SPAN, unit * SPAN]), 1 + sqrt(np.finfo(of).eps)
+    for passes in range(1, 60):
+        at = np.unique(at.astype(of)).astype(np.float64)  # the numbers that the logits are multiplied by
+        known |= zip(at.tolist(), moments(at).tolist(), strict=True)
+        low = max((b for b in known if known[b][1] <= 0), default=0.0)
+        high = min((b for b in known if known[b][1] > 0), default=inf)
+        b = min((b for b in (low, high) if b in known), key=lambda b: abs(_newton_step(known[b])) / b)
+        nll, first, second, third = known[b]
+        step = _newton_step(known[b])
+        if low and high < inf and abs(step) <= b / 10:
+            step /= 1 + step * third / (2 * second)
+            if abs(step) <= NEAR * b:
+                return known[1.0][0], Optimum(b + step, nll + first * step / 2, passes, False)
+            at = np.array([b + step])
+        elif low and low * close < high < inf:
+            at = np.geomspace(low, high, AT_ONCE + 2)[1:-1]
+        else:
+            return known[1.0][0], Optimum(low or high, known[low or high][0], passes, True)
+    raise AssertionError("a bracket that became narrower sixty times")
+
+
+def _newton_step(moments: list[float]) -> float:
+    _, first, second, _ = moments
+    return -first / second if second > 0 else inf
 
 
 def _with_classes(chunk: Predictions | Outcomes | None, n_classes: int | None) -> Predictions:
@@ -72,6 +111,7 @@ def _with_classes(chunk: Predictions | Outcomes | None, n_classes: int | None) -
         raise InputError(
             f"one temperature is for one number of classes; these rows have {n_classes} and {chunk.n_classes}"
         )
+    refuse_impossible(chunk)
     return chunk
 
 

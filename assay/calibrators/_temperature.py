@@ -36,9 +36,7 @@ def temperature(held_out: Predictions) -> Temperature:
     >>> round(temperature(assay.examples.load(split="held_out")).t, 3)
     2.744
     """
-    if held_out.normalized:
-        impossible = np.take_along_axis(held_out.values, held_out.labels[:, None], 1)[:, 0] == 0
-        arrays.refuse(held_out.labels, impossible, "the true class {} has probability 0, which no temperature can mend")
+    refuse_impossible(held_out)
     z, labels, weights = logits_of(held_out), held_out.labels, held_out.weights
     z = z.astype(np.float64) if z.size <= SMALL else z
     unit = 1 / spread(z)
@@ -110,6 +108,13 @@ def outcomes_at(held_out: Predictions) -> Callable[[float], Outcomes]:
         return Outcomes(confidence, correct, weights=held_out.weights)
 
     return at
+
+
+def refuse_impossible(held_out: Predictions) -> None:
+    """Refuse true classes of probability 0, whose NLL is infinite at any temperature."""
+    if held_out.normalized:
+        impossible = np.take_along_axis(held_out.values, held_out.labels[:, None], 1)[:, 0] == 0
+        arrays.refuse(held_out.labels, impossible, "the true class {} has probability 0, which no temperature can mend")
 
 
 def logits_of(held_out: Predictions) -> Array:

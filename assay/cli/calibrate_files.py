@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import file_digest
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
@@ -19,7 +21,7 @@ from assay.calibrators import (
 )
 from assay.cli.output import console, show, working
 from assay.comparing import compare
-from assay.files import Columns, write_chunks
+from assay.files import ENDINGS, Columns, file_system, write_chunks
 from assay.maps import Map
 from assay.report.corrections import calibrators_view
 from assay.scale import chunks_of, is_sharded, shards, tally, tally_files
@@ -42,9 +44,11 @@ def calibrate_files(
     if (out is not None or json is not None) and test is None:
         flag, what = ("--out", "calibrate") if out is not None else ("--json", "judge the map on")
         raise InputError(f"{flag} needs --apply, the predictions to {what}")
-    if test is not None and _resolved(held_out) & _resolved(test):
-        raise InputError(f"{held_out} and {test} share a file; judge on rows that were not fitted on")
     not_over(save, json, reading=[held_out, test])
+    if test is not None and out is not None:
+        _refuse_no_place(out, test)
+    if test is not None:
+        _refuse_shared(held_out, test, columns)
     with working(f"fitting {method}"):
         mapping = _fitted(held_out, method, columns)
     if save is not None:
@@ -75,6 +79,49 @@ def _fitted(held_out: Path, method: str, columns: Columns) -> Map:
     return summary_isotonic(counted) if method == "isotonic" else summary_histogram(counted)
 
 
+def _refuse_no_place(out: Path, test: Path) -> None:
+    """Refuse a name that is not one of what is written: a folder of files, or a Parquet file."""
+    if is_sharded(test) and out.suffix in ENDINGS:
+        raise InputError(f"{out}: is the name of a file, but the calibrated files of {test} go to a folder")
+    if not is_sharded(test) and out.suffix != ".parquet":
+        raise InputError(f"{out}: the calibrated rows are written as they come, to a .parquet file only")
+
+
+def _refuse_shared(held_out: Path, test: Path, columns: Columns) -> None:
+    """Refuse a test set with a file that was fitted on, also under another name."""
+    why = f"{held_out} and {test} share a file; judge on rows that were not fitted on"
+    if _resolved(held_out) & _resolved(test):
+        raise InputError(why)
+    fitted, judged = _by_size(held_out), _by_size(test)
+    for size in fitted.keys() & judged.keys():
+        known = set(map(_digest, fitted[size]))
+        for file in judged[size]:
+            if _digest(file) in known and any(chunks_of(file, columns)):  # files without rows are alike
+                raise InputError(f"{file} is a copy: {why}")
+
+
 def _resolved(source: Path) -> set[str]:
     """The files of a source, however they are named."""
     return {file if isinstance(file, str) else str(file.resolve()) for file in shards(source)}
+
+
+def _by_size(source: Path) -> dict[int, list[Path | str]]:
+    sizes: dict[int, list[Path | str]] = {}
+    for file in shards(source):
+        system, path = _reached(file)
+        sizes.setdefault(system.get_file_info(path).size or 0, []).append(file)
+    sizes.pop(0, None)  # also of files that are not there, which reading says
+    return sizes
+
+
+def _digest(file: Path | str) -> str:
+    system, path = _reached(file)
+    with system.open_input_stream(path, compression=None) as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+def _reached(file: Path | str) -> tuple[Any, str]:
+    """The file system of a file, and its path there."""
+    from pyarrow.fs import LocalFileSystem
+
+    return file_system(file) if isinstance(file, str) else (LocalFileSystem(), str(file))

@@ -16,13 +16,14 @@ from assay._core.arrays import InputError
 from assay._core.writing import not_over
 from assay._matching import in_order
 from assay.cli.advice import advise, command
+from assay.cli.audit import Counting
 from assay.cli.inputs import STANDARD, ColumnNames, Threads
 from assay.cli.output import show
 from assay.files import Columns
 from assay.maps import ConfidenceMap, Map
 from assay.predictions import Outcomes, Predictions
 from assay.report.promises import threshold_view
-from assay.scale import Tally, is_sharded, tally_files
+from assay.scale import Tally, is_sharded
 from assay.thresholds import (
     By,
     GroupThresholds,
@@ -86,6 +87,7 @@ def threshold_command(
     in_sample: Annotated[bool, Parameter(negative="")] = False,
     json: Path | None = None,
     html: Path | None = None,
+    skip_bad: int = 0,
     threads: Threads = None,
 ) -> None:
     """Choose the confidence above which answers are accepted, with a guarantee on the errors among them.
@@ -115,7 +117,11 @@ def threshold_command(
         Write the threshold and its figures to this file.
     html
         Write a page with the threshold to this file.
+    skip_bad
+        Of many files: leave out and list up to so many bad rows, row groups and files; else the first is an error.
     """
+    counting = Counting(skip_bad=skip_bad)
+    counting.check([held_out])
     not_over(json, html, reading=[held_out, mapping])
     of_all = {"risk": risk, "coverage": coverage, "error_cost": error_cost}
     if of_class_1 and any(goal is not None for goal in (*of_all.values(), by)):
@@ -125,7 +131,7 @@ def threshold_command(
             held_out, {"--by": by, "--map": mapping, "--html": html, "--weight": columns.weight, **of_class_1.flags()}
         )
     with loops.threads(threads):
-        rows, by = _rows(held_out, columns, mapping, by, in_sample)
+        rows, by = _rows(held_out, columns, counting, mapping, by, in_sample)
         chosen: Threshold | GroupThresholds | PositiveThreshold
         if of_class_1:
             chosen = of_class_1.choose(rows, level)
@@ -154,11 +160,11 @@ def _refuse_what_needs_rows(file: Path, given: Mapping[str, object]) -> None:
 
 
 def _rows(
-    held_out: Path, columns: Columns, mapping: Path | None, by: By | None, in_sample: bool
+    held_out: Path, columns: Columns, counting: Counting, mapping: Path | None, by: By | None, in_sample: bool
 ) -> tuple[Rows | Tally, By | None]:
     """The rows under the map, or the summary of many files, and what the thresholds are by."""
     if is_sharded(held_out):
-        return tally_files(held_out, columns), by
+        return counting.tally(str(held_out), held_out, columns), by
     rows = files.read(held_out, columns)
     if mapping is None:
         return rows, by

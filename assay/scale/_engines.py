@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -12,13 +11,16 @@ from assay._core.arrays import InputError
 from assay.files import FEW, Columns, assemble, from_arrow, from_frame, needed, refuse_in_parts
 from assay.predictions import Outcomes, Predictions
 from assay.scale._filling import Filling
-from assay.scale._parts import shards
+from assay.scale._ray import TALLY, tally_of_dataset
 from assay.scale._streaming import refuse_if_shares, tally_files
 from assay.scale._tally import Tally
 
 STANDARD = Columns()
-TALLY = "tally"  # the column of tallies as bytes that engines hand on
 ROWS = 2**17  # of a batch
+KINDS = (
+    "rows are predictions, outcomes, a file, a folder, a pattern or an address; a Dataset of Ray or pyarrow; a table, "
+    "a frame or a relation of pyarrow, polars, pandas or DuckDB; or an iterator of such chunks or of tallies"
+)
 Chunk = Predictions | Outcomes
 
 
@@ -42,29 +44,15 @@ def tally(source: Any, columns: Columns = STANDARD) -> Tally:
         return Tally.of(source)
     kind = f"{type(source).__module__.partition('.')[0].lstrip('_')}.{type(source).__name__}"
     batches = READERS.get(kind)
+    if isinstance(source, Tally) or not (batches or kind in RAY or isinstance(source, Iterable)):
+        raise InputError(f"{KINDS}, not {type(source).__name__}")
     found = (
-        added(_of_ray(source, columns))
+        tally_of_dataset(source, columns, _counted)
         if kind in RAY
         else _counted(batches(source, columns) if batches else source, columns)
     )
     refuse_if_shares(found, columns)
     return found
-
-
-def tally_on_ray(source: str | Path, columns: Columns = STANDARD, address: str | None = None) -> Tally:
-    """The tally of Parquet files, counted on a Ray cluster: that of the address, or the one that Ray finds."""
-    import ray
-
-    refuse_in_parts(columns)
-    files = [str(file) for file in shards(source)]
-    other = next((file for file in files if not file.endswith(".parquet")), None)
-    if other is not None:
-        raise InputError(f"{other}: Ray reads Parquet files only")
-    if not ray.is_initialized():
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    return tally(ray.data.read_parquet(files), columns)
 
 
 def tallies_in_arrow(columns: Columns = STANDARD) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -150,31 +138,6 @@ def _of_relation(source: Any, columns: Columns) -> Iterator[Any]:
 
 def _of_pandas(source: Any, columns: Columns) -> Iterator[Any]:
     yield source
-
-
-def _of_ray(source: Any, columns: Columns) -> list[bytes]:
-    """One task a block, then sums of several tallies at once; a lost block is counted again from its source."""
-    count = tallies_in_arrow(columns)
-    names = list(needed(source.take_batch(FEW, batch_format="pyarrow"), columns).names)
-    counted = source.select_columns(names).map_batches(
-        lambda block: _one(count, block), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
-    )
-    summed = counted.map_batches(_summed, batch_format="pyarrow", batch_size=64)
-    return [row[TALLY] for row in summed.take_all()]
-
-
-def _one(count: Callable[[Iterable[Any]], Iterator[Any]], block: Any) -> Any:
-    import pyarrow as pa
-
-    found = list(count(block.to_batches()))
-    return pa.Table.from_batches(found) if found else pa.table({TALLY: pa.array([], pa.binary())})
-
-
-def _summed(block: Any) -> Any:
-    import pyarrow as pa
-
-    stored = [x.as_py() for x in block[TALLY]]
-    return pa.table({TALLY: pa.array([added(stored).to_bytes()] if stored else [], pa.binary())})
 
 
 def _as_batch(found: Tally) -> Any:

@@ -16,6 +16,7 @@ from assay.scale._grid import first_cell, lowest
 from assay.scale._tally import Tally
 
 VERSION = 7
+BELOW = 0.02  # more than NLL and entropy can be below 0: rows of probabilities sum to at most 1.01
 LEVELS = 32  # more than there are to join all cells of the grid
 _CELL_COLUMNS = ("counts", "steps", "values", "mixed")  # of weighted rows the values are all columns of the table
 _BITS = np.uint64  # of a double, as a whole number: nearby values have nearby ones
@@ -67,6 +68,8 @@ def _arrays(tally: Tally, prefix: str = "") -> dict[str, Any]:
 
 def _tally(stored: dict[str, Any], prefix: str = "") -> Tally:
     level, is_probability = stored[f"{prefix}flags"].tolist()
+    if is_probability not in (0, 1):
+        raise ValueError(f"a flag of {is_probability}")
     bins = None
     if f"{prefix}classes" in stored:
         threshold, n, unit = stored[f"{prefix}classes"].tolist()
@@ -109,11 +112,25 @@ def _check(tally: Tally) -> None:
         "confidences": not np.isfinite(value).all()
         or (tally.is_probability and (confidence != confidence.clip(0, 1 + 1e-9)).any()),
         "order": bool((np.diff(rising) <= 0).any()),
+        "sums": not _are_sums(tally),
         "classes": bins is not None and (bins.n != cells.n or len(tally.classes or bins.count) != len(bins.count)),
     }
     wrong = [name for name, found in impossible.items() if found]
     if wrong:
         raise ValueError(f"{wrong[0]} that no rows have")
+
+
+def _are_sums(tally: Tally) -> bool:
+    """Whether NLL, Brier and entropy of any rows can add up so: all of one are unknown, or only NLL of errors infinite.
+
+    Probabilities that sum to a little more than 1 have an NLL a little below 0.
+    """
+    sums, cells = tally.sums, tally.cells
+    squares = float(cells.squares[0].sum())
+    lowest = -BELOW * np.array([cells.weight, squares, 0] if tally.weighted else [cells.weight, 0])
+    unknown, finite = np.isnan(sums).all((1, 2), keepdims=True), np.isfinite(sums)
+    finite[0, 1] |= sums[0, 1] == np.inf
+    return bool((unknown | (finite & (sums >= lowest))).all())
 
 
 def _packed(cells: Cells) -> dict[str, Any]:

@@ -66,6 +66,8 @@ class Tally:
         return made
 
     def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
         if not (len(self) and len(other)):
             return self if len(self) else other
         if bool(self.groups) != bool(other.groups):

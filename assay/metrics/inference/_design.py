@@ -105,7 +105,7 @@ def design_of(outcomes: Outcomes) -> Design | None:
     names, cluster = np.unique(np.arange(n) if outcomes.cluster is None else outcomes.cluster, return_inverse=True)
     if len(names) < n:
         return Design(n, outcomes, weight, weight**2, cluster, len(names))
-    return Design(n, outcomes, weight, weight**2) if np.ptp(weight) > 0 else None
+    return Design(n, outcomes, weight, weight**2) if (weight != weight[:1]).any() else None
 
 
 def design(t: Tables) -> Design | None:
