@@ -276,7 +276,7 @@ class Outcomes:
     group: Tags | None = None
     weights: Floats | None = None
     cluster: Tags | None = None
-    labels: Tags | None = None  # what the right answer was, where it is known
+    labels: Tags | None = None  # what the right answer was, where it is known; files of outcomes do not keep it
     is_probability: bool = True  # else the confidence only ranks, and metrics that read it as a chance are absent
     map_digest: str | None = ""  # `maps.digest` of the maps that were applied; None where rows differ in it
 

@@ -41,7 +41,8 @@ def test_written_and_read_back_equal(tmp_path, kind, ending):
     files.write(given, file)
     back = files.read(file)
     assert type(back) is type(given)
-    for name in ("values", "labels", "features", "confidence", "correct", "nll", "brier", "entropy"):
+    known = ("values", "labels", "features") if isinstance(given, Predictions) else ("confidence", "correct")
+    for name in (*known, "nll", "brier", "entropy"):
         if getattr(given, name, None) is not None:
             assert np.array_equal(getattr(back, name), getattr(given, name))
     for name in ("ids", "group"):

@@ -37,7 +37,7 @@ def short_names(paths: Sequence[Path]) -> dict[str, Path]:
 
 def _folder(source: Path) -> str:
     """The name of a folder, or of the one in which a pattern looks."""
-    plain = list(takewhile(lambda part: not has_magic(part), source.parts))
+    plain = [*source.parts] if source.is_dir() else takewhile(lambda part: not has_magic(part), source.parts)
     return PurePath(*plain).stem or Path.cwd().stem
 
 

@@ -43,9 +43,10 @@ def widest(seen: Evidence, risk: float, doubt: float) -> int | None:
 
 
 def first_look(seen: Evidence, risk: float, doubt: float) -> int:
-    """The row of the ranking at which the tests for a risk begin."""
-    units, _ = _starts(seen.units, risk, doubt)
-    return min(int(np.searchsorted(seen.shares.kept, units[0] * seen.shares.n / seen.units)), len(seen.shares.score))
+    """The row of the ranking at which the tests for a risk begin; the last where there are too few for any."""
+    least = fewest(risk, doubt)
+    units = least if seen.units < least else float(_starts(seen.units, risk, doubt)[0][0])
+    return min(int(np.searchsorted(seen.shares.kept, units * seen.shares.n / seen.units)), len(seen.shares.score))
 
 
 def counting(seen: Evidence) -> str:
