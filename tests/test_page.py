@@ -387,6 +387,10 @@ def test_two_tallies_are_compared_on_a_page_without_single_samples(tmp_path):
     assert found["pairing"] == ""
     assert found["verdicts"][0]["word"] == rows["verdicts"][0]["word"] == "worse"
     assert (found["models"], found["coverages"]) == (rows["models"], rows["coverages"])
+    assert (found["exactness"], rows["exactness"]) == (["A: every number is exact.", "B: every number is exact."], [])
+    coarse = in_cells(a)
+    compare_page({"A": coarse, "B": coarse}, compare(coarse, coarse), tmp_path / "coarse.html")
+    assert f"{coarse.bounds()['auroc']:.1g} (auroc)" in data(tmp_path / "coarse.html")["exactness"][0]
     weighted = Tally.of(replace(a, weights=1.0 + np.arange(len(a)) % 3))
     compare_page({"A": weighted, "B": weighted}, compare(weighted, weighted), tmp_path / "weighted.html")
     assert data(tmp_path / "weighted.html")["coverages"]["rows"] == []

@@ -31,7 +31,7 @@ from assay.metrics import COMPARED
 from assay.predictions import Outcomes, Predictions
 from assay.report import terminal
 from assay.report.ranks import comparisons_view
-from assay.report.summaries import exactness
+from assay.report.summaries import exactness_of
 from assay.scale import Tally, is_sharded
 
 
@@ -80,7 +80,9 @@ def compare_command(
     if len(compared) == 1:
         [(second, comparison)] = compared.items()
         show(terminal.compare_view((first, second), comparison, everything=everything))
-        _say_exactness(loaded, [key for key in comparison.differences if everything or COMPARED[key].headline])
+        keys = [key for key in comparison.differences if everything or COMPARED[key].headline]
+        for line in exactness_of(loaded, keys):
+            show(line, "dim")
     else:
         show(comparisons_view(first, compared))
     if json is not None:
@@ -112,14 +114,6 @@ def _counted(
         raise InputError("--common needs the rows, in one file of each model")
     tallies, comparison = compare_files(short_names(predictions), columns, margin)
     return tallies, {list(tallies)[-1]: comparison}
-
-
-def _say_exactness(loaded: Mapping[str, Predictions | Outcomes | Tally], keys: list[str]) -> None:
-    """How far the printed numbers of summaries can be off."""
-    for name, rows in loaded.items():
-        if isinstance(rows, Tally):
-            bounds = rows.bounds()
-            show(f"{name}: {exactness({key: bounds.get(key) for key in keys})}", "dim")
 
 
 def _loaded(files_given: tuple[Path, ...], columns: Columns) -> dict[str, Predictions | Outcomes]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from assay.auditing import Audit
-from assay.metrics import Tables
+from assay.metrics import Tables, is_summary
 from assay.report.quantities import BRIEF, quantity
 
 NEEDS_ROWS = "This is read from a summary: single mistakes, their pictures and the answers by class need the rows."
@@ -25,6 +25,12 @@ def exactness(bounds: Mapping[str, float | None], how: str = "") -> str:
     parts += [f"off by at most {off}"] if off else []
     parts += [f"without a known bound: {', '.join(unknown)}"] if unknown else []
     return f"{'; '.join(part for part in parts if part)}; all others are exact."
+
+
+def exactness_of(models: Mapping[str, object], keys: Collection[str]) -> list[str]:
+    """The same in a line for each model that is a summary, of these metrics."""
+    bounds = {name: rows.bounds() for name, rows in models.items() if is_summary(rows)}
+    return [f"{name}: {exactness({key: off.get(key) for key in keys})}" for name, off in bounds.items()]
 
 
 def within_groups(found: Audit) -> str:

@@ -24,7 +24,7 @@ from assay.report.page import _tables
 from assay.report.page._content import Content, curves, decisions, positive, separation
 from assay.report.page._mistakes import mistakes
 from assay.report.page._thresholds import steps
-from assay.report.summaries import note
+from assay.report.summaries import exactness_of, note
 from assay.report.terminal import pairing
 from assay.side_by_side import Pair
 from assay.thresholds import Threshold
@@ -117,6 +117,7 @@ def _compared(predictions: Mapping[str, Read], comparison: Comparison) -> Conten
         "pairing": f" · {pairing(comparison)}" if pairing(comparison) else "",
         "next": "",
         "verdicts": [asdict(verdict) | {"reason": verdict.reason} for verdict in comparison.verdicts],
+        "exactness": exactness_of(predictions, comparison.differences),
         "differences": _tables.as_data(_tables.differences(comparison)),
         "coverages": _tables.as_data(_tables.coverages(list(zip(predictions, read, strict=True)))),
         "flipped": _tables.as_data(_tables.flipped(*read)),

@@ -9,6 +9,8 @@ find("#verdict .command code").textContent = DATA.next;
 find(".verdict").textContent = `B against A: ${DATA.verdicts.map(({ axis, word }) => `${axis} ${word}`).join(", ")}.`;
 showTiles(find("#verdict .tiles"), DATA.verdicts.map(({ axis, word, reason }) =>
   ({ title: axis, text: word, under: reason, tone: TONES[word] })));
+find("#differences .exactness").textContent = DATA.exactness.join(" ");
+find("#differences .exactness").hidden = DATA.exactness.length === 0;
 showTable(find("#differences .table"), DATA.differences);
 find("#coverages").hidden = DATA.coverages.rows.length === 0;
 showTable(find("#coverages .table"), DATA.coverages);
