@@ -560,9 +560,10 @@ def test_the_command_chooses_a_threshold_from_a_folder(folder, tmp_path, capsys)
     o = outcomes()
     accepted = o.confidence >= found["value"]
     assert found["accepted"] == accepted.sum()
-    for flag, value in (("--by", "group"), ("--html", str(tmp_path / "t.html"))):
-        with pytest.raises(InputError, match=f"{flag} needs the rows"):
-            app([*words, flag, value], result_action="return_value", exit_on_error=False)
+    app([*words, "--html", str(tmp_path / "t.html")], result_action="return_value")
+    assert f"{100 * found['coverage']:.1f}% of inputs" in (tmp_path / "t.html").read_text()
+    with pytest.raises(InputError, match="--by needs the rows"):
+        app([*words, "--by", "group"], result_action="return_value", exit_on_error=False)
     with pytest.raises(InputError, match="--precision needs the rows"):
         app(["threshold", str(folder), "--precision", "0.5"], result_action="return_value", exit_on_error=False)
 

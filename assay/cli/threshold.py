@@ -128,7 +128,7 @@ def threshold_command(
         raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
     if is_sharded(held_out):
         _refuse_what_needs_rows(
-            held_out, {"--by": by, "--map": mapping, "--html": html, "--weight": columns.weight, **of_class_1.flags()}
+            held_out, {"--by": by, "--map": mapping, "--weight": columns.weight, **of_class_1.flags()}
         )
     with loops.threads(threads):
         rows, by = _rows(held_out, columns, counting, mapping, by, in_sample)
@@ -145,7 +145,7 @@ def threshold_command(
     if html is not None:
         from assay.report.page import threshold_page
 
-        if not isinstance(chosen, Threshold) or isinstance(rows, Tally):
+        if not isinstance(chosen, Threshold):
             raise InputError("--html shows one threshold on the confidence; --json has those of groups and of class 1")
         mapped = () if mapping is None else ("--map", mapping)
         again = command("threshold", held_out, *mapped, columns=replace(columns, group=None))

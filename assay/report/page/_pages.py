@@ -72,9 +72,7 @@ def audit_page(
     _write(file, "Confidence audit: " + ", ".join(predictions), "audit", content)
 
 
-def threshold_page(
-    name: str, predictions: Predictions | Outcomes, chosen: Threshold, file: Path, *, command: str = ""
-) -> None:
+def threshold_page(name: str, predictions: Read, chosen: Threshold, file: Path, *, command: str = "") -> None:
     """Write a threshold and what it does to the rows that it was chosen on: the page of an audit, at the threshold.
 
     `command` is the one that chooses a threshold for these rows.
