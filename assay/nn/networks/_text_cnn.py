@@ -64,18 +64,24 @@ class ByLength(nn.Module):
 
     The result is the same: beyond `reach` words after the end of a text, every window of the body sees padding alone,
     and one such window is as good as many. Posts fill a quarter of their 1000 places, so this saves most of the time.
+    Texts go through the body in parts of up to `places` places, which stay in the cache of a core.
     """
 
-    def __init__(self, body: nn.Module, reach: int, together: int = 16):
+    def __init__(self, body: nn.Module, reach: int, places: int = 5000):
         super().__init__()
-        self.body, self.reach, self.together = body, reach, together
+        self.body, self.reach, self.places = body, reach, places
 
     def forward(self, x: Tensor) -> Tensor:
-        places = torch.arange(1, x.shape[1] + 1, device=x.device)
-        lengths, order = torch.where(x != 0, places, 0).amax(1).sort()
-        parts = zip(torch.split(x[order], self.together), torch.split(lengths, self.together), strict=True)
-        found = torch.cat([self.body(texts[:, : int(ends[-1]) + self.reach]) for texts, ends in parts])
-        return found[order.argsort()]
+        words = torch.arange(1, x.shape[1] + 1, device=x.device)
+        lengths, order = torch.where(x != 0, words, 0).amax(1).sort()
+        found, first = [], 0
+        ends = (lengths + self.reach).tolist()
+        for last, end in enumerate(ends, start=1):
+            # With the next text, which is as long or longer, the texts at hand would fill too many places.
+            if last == len(ends) or (last + 1 - first) * ends[last] > self.places:
+                found.append(self.body(x[order[first:last], :end]))
+                first = last
+        return torch.cat(found)[order.argsort()]
 
 
 def gp_cnn(n_classes: int, *, vectors: Tensor) -> Network:
