@@ -722,6 +722,22 @@ def test_newsgroups_may_be_split_at_random(tmp_path):
     assert (len(by_date.train), len(by_date.held_out), len(by_date.test)) == (13, 2, 10)
 
 
+def test_random_newsgroups_have_no_headers_and_end_where_the_posts_end(tmp_path):
+    (tmp_path / "20newsgroups").mkdir()
+    write_glove(tmp_path, 100, {"word": 1.0})
+    posts = [
+        "From: Ann\nSubject: hull\n\nship sails",
+        "From: Bob\tSubject: hull\t\tship sinks",
+        "first " + "last " * 1000,
+    ]
+    for split in ("train", "test"):
+        table = {"text": posts * 5, "label": [0, 1, 0] * 5, "label_text": ["sea", "air", "sea"] * 5}
+        pq.write_table(pa.table(table), tmp_path / "20newsgroups" / f"{split}-00000-of-00001.parquet")
+    found = load("newsgroups_random", folder=tmp_path)
+    assert {tuple(row[row > 0].tolist()) for row in found.train.x} == {(2, 3), (2, 4), (1,) * 1000}
+    assert len(found.train.facts.vectors) == 1 + 5  # last, ship, sails, sinks, first
+
+
 def write_sst(folder: Path, train: str) -> None:
     (folder / "sst").mkdir()
     (folder / "sst" / "train.txt").write_text(train)

@@ -38,12 +38,13 @@ def vocabulary(texts: Iterable[Sequence[str]], size: int) -> list[str]:
     return [word for word, _ in counts.most_common(size)]
 
 
-def numbered(texts: Sequence[Sequence[str]], vocabulary: Sequence[str], length: int) -> Tensor:
-    """The numbers, from 1, of the first `length` known words of each text, padded with 0: int32 [n, length]."""
+def numbered(texts: Sequence[Sequence[str]], vocabulary: Sequence[str], length: int, *, last: bool = False) -> Tensor:
+    """The numbers, from 1, of the first or last `length` known words of each text, padded with 0: int32 [n, length]."""
     number = {word: i for i, word in enumerate(vocabulary, start=1)}
     rows = np.zeros((len(texts), length), np.int32)
     for row, text in zip(rows, texts, strict=True):
-        known = [number[word] for word in text if word in number][:length]
+        known = [number[word] for word in text if word in number]
+        known = known[-length:] if last else known[:length]
         row[: len(known)] = known
     return torch.from_numpy(rows)
 
