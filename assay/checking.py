@@ -15,7 +15,7 @@ from assay.auditing import audit
 from assay.comparing import compare
 from assay.metrics import METRICS
 from assay.predictions import Outcomes, Predictions
-from assay.thresholds import PositiveThreshold, Threshold, evidence_of, promised_rows, refuse_other_rows
+from assay.thresholds import PositiveThreshold, Threshold, decided_by, evidence_of, promised_rows, refuse_other_rows
 
 REQUIREMENT = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -97,14 +97,15 @@ def check_promise(
     that was promised of class 1 is what is missing to 1.
     """
     refuse_other_rows(rows, threshold)
-    accepted = promised_rows(rows, threshold)
+    accepted, decided = promised_rows(rows, threshold), decided_by(rows, threshold)
     name = f"risk <= {threshold.guaranteed_risk:g} above {threshold.value:.4g}"
     if isinstance(threshold, PositiveThreshold):
         name = f"{threshold.goal} >= {threshold.promised:g} from {threshold.value:.4g}"
     if len(accepted) == 0:
         return Check(name, not strict, "there is no row that the promise is about")
     low, high = (
-        _bound(each, threshold.confidence) for each in (replace(accepted, correct=~accepted.correct), accepted)
+        _bound(replace(accepted, correct=correct), decided, threshold.confidence)
+        for correct in (~accepted.correct, accepted.correct)
     )
     passed = (high if strict else 1 - low) <= threshold.guaranteed_risk
     n, wrong = len(accepted), int((~accepted.correct).sum())
@@ -112,7 +113,7 @@ def check_promise(
     return Check(name, passed, f"{wrong} of {n} wrong, {shown}")
 
 
-def _bound(accepted: Outcomes, confidence: float) -> float:
-    """Upper bound of the share of errors."""
-    seen = evidence_of(accepted)
+def _bound(accepted: Outcomes, among: Outcomes, confidence: float) -> float:
+    """Upper bound of the share of errors, in rows that were taken from `among` others."""
+    seen = evidence_of(accepted, among)
     return seen.bound(len(seen.ranking.score), 1 - confidence)

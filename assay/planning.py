@@ -12,10 +12,11 @@ from scipy.special import erf, ndtri
 from assay import comparing
 from assay._core.arrays import Floats, InputError
 from assay.metrics import Tables
-from assay.metrics.inference import auroc_influence, design, estimate, too_few_clusters, too_few_in
+from assay.metrics.inference import UNSEEN, auroc_influence, design, estimate, too_few_clusters, too_few_in
 from assay.predictions import Outcomes, Predictions
 
 LEVEL = comparing.LEVEL  # of a two-sided test
+ROUNDING = 1e-9  # of a standard deviation
 DETECTABLE = ("ece", "auroc", "risk")
 
 
@@ -44,11 +45,18 @@ class _Noise:
     sd: float
     what: str
     tests: int = 1
-    of_pairs: bool = False  # whether a larger difference brings more noise, as more pairs of answers differ
+    square: float = 0.0  # of a pair of answers that differ: a larger difference brings more noise, as more pairs do
 
     def needed(self, size: float) -> int:
-        """Samples n of which size = z sd / sqrt(n), of pairs z^2 / (4 n) more: the detectable size of `compare`."""
-        return ceil((_quantiles(self.tests) * (self.sd + sqrt(self.sd**2 + self.of_pairs * size)) / (2 * size)) ** 2)
+        """Samples n that detect the size: z sd / sqrt(n), and of pairs those that `compare` adds to what it has seen.
+
+        These are `UNSEEN` pairs in the variance, and z^2 / 4 that a difference of this size brings.
+        """
+        z, square = _quantiles(self.tests), self.square
+        # size n = z sqrt(sd^2 n + UNSEEN square) + z^2 square / 4
+        own, unseen, more = (z * self.sd) ** 2, z**2 * UNSEEN * square, z**2 * square / 4
+        middle = 2 * size * more + own
+        return ceil((middle + sqrt(middle**2 + 4 * size**2 * (unseen - more**2))) / (2 * size**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +140,12 @@ def _of_one(t: Tables) -> Mapping[str, _Noise | _Bins]:
     """The noise of each metric of one model, with the weights and clusters of its rows."""
     o, d, n = t.outcomes, design(t), t.ranking.n
     wrong = estimate((~o.correct).astype(np.float64), d)
-    found = {"risk": _Noise(wrong.error * sqrt(n), "a change of the error rate")}
+    found = {"risk": _Noise(wrong.error * sqrt(n), "a change of the error rate")} if 0 < t.ranking.n_wrong < n else {}
     if not too_few_in(t):
         influence = auroc_influence(t.ranking)
         variance = influence.variance() if d is None else d.variance(influence.of(d.rows))
         found["auroc"] = _Noise(sqrt(n * variance), "a change of AUROC")
-    shown: dict[str, _Noise | _Bins] = {key: noise for key, noise in found.items() if noise.sd > 0}
+    shown: dict[str, _Noise | _Bins] = {key: noise for key, noise in found.items() if noise.sd > ROUNDING}
     return shown | ({"ece": _bins(t)} if t.is_probability else {})
 
 
@@ -153,9 +161,10 @@ def _of_two(compared: comparing.Comparison) -> Mapping[str, _Noise | _Bins]:
     found = {}
     for metric, key, what in (("auroc", "auroc", "AUROC"), ("risk", "accuracy", "error rate")):
         difference = compared.differences.get(key)
-        sd = 0.0 if difference is None or difference.estimate is None else difference.estimate.error * sqrt(compared.n)
-        if sd > 0:
-            found[metric] = _Noise(sd, f"a difference in {what}", tests, of_pairs=metric == "risk")
+        if difference is not None and difference.estimate is not None and difference.estimate.error > 0:
+            square = compared.n / difference.pairs
+            variance = difference.estimate.error**2 * compared.n - UNSEEN * square / compared.n
+            found[metric] = _Noise(sqrt(max(variance, 0)), f"a difference in {what}", tests, square)
     return found
 
 
@@ -168,4 +177,6 @@ def _why(metric: str, t: Tables, compared: comparing.Comparison | None) -> str:
     if metric == "ece":
         return "the score is no probability"
     few = too_few_in(t) if metric == "auroc" else ""
-    return few or ("every answer is wrong" if t.ranking.n_wrong else "there is no error among them")
+    if few or 0 < t.ranking.n_wrong < t.ranking.n:
+        return few or "all clusters are alike"
+    return "every answer is wrong" if t.ranking.n_wrong else "there is no error among them"

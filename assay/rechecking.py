@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, replace
+from math import ceil, nan
 
 import numpy as np
 
-from assay._core.arrays import Floats, InputError, Mask, Tags
+from assay._core.arrays import InputError
 from assay.calibrators import cross_applied, cross_validated, platt, temperature
 from assay.comparing import Difference, compare
-from assay.metrics.inference import fisher
+from assay.metrics import Tables
+from assay.metrics.inference import design_of, fisher, student, too_few_clusters
 from assay.predictions import Outcomes, Predictions
 from assay.thresholds import PositiveThreshold, Threshold, decided_by, evidence_of, promised_rows, refuse_other_rows
 
@@ -33,6 +34,7 @@ class Drift:
     before: Threshold | PositiveThreshold
     p_value: float  # chance of such a change in the share accepted if nothing changed, two-sided
     mean_confidence: float | None  # none of a mere score
+    unknown: str = ""  # why it cannot be told whether the share has changed
 
     @property
     def coverage(self) -> float:
@@ -46,8 +48,10 @@ class Drift:
     def __str__(self) -> str:
         top = isinstance(self.before, Threshold)
         what, done = ("confidence", "accepted") if top else ("probability of class 1", "answered 1")
-        word = f"The {what} has drifted" if self.found else f"No sign of drift in the {what}"
         shares = f"{self.coverage:.1%} of {self.n:,} inputs {done}, {self.before.coverage:.1%} when it was chosen"
+        if self.unknown:
+            return f"Whether the {what} has drifted cannot be told: {self.unknown}; {shares}."
+        word = f"The {what} has drifted" if self.found else f"No sign of drift in the {what}"
         return f"{word}: {shares} (p = {self.p_value:.2g})."
 
     @property
@@ -94,9 +98,9 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshol
 
     The promise is tested by the exact binomial test against the promised risk, or by a bet where rows have clusters.
     The confidence has drifted if the share of accepted rows has changed (Fisher's test; rows in clusters count as few
-    as vary so much, old ones too). It is time to recalibrate if temperature scaling of these rows, or
-    Platt scaling of bare confidences, makes them significantly better calibrated in cross-validation. Each of the three
-    raises a false alarm at most one time in twenty.
+    as vary so much, old ones too; of fewer than five clusters it cannot be told). It is time to recalibrate if
+    temperature scaling of these rows, or Platt scaling of bare confidences, makes them significantly better calibrated
+    in cross-validation. Each of the three raises a false alarm at most one time in twenty.
 
     >>> import assay.examples
     >>> from assay.thresholds import choose_threshold
@@ -106,14 +110,10 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshol
     No sign of drift in the confidence: 63.1% of 5,000 inputs accepted, 62.6% when it was chosen (p = 0.6).
     Recalibrate: a refitted map lowers the calibration part of the Brier score from 0.03880 to 0.00013 (p = 1.5e-44).
     """
-    if new.weights is not None:
-        raise InputError(
-            "no test is known for a promise on weighted rows; choose a threshold anew, on these rows with their weights"
-        )
+    _refuse_weights(new)
     refuse_other_rows(new, threshold)
     rows, decided = promised_rows(new, threshold), decided_by(new, threshold)
-    alike = _alike(decided.confidence >= threshold.value, new.cluster)
-    drift = confidence_drift(decided.confidence, threshold, is_probability=decided.is_probability, alike=alike)
+    drift = confidence_drift(decided, threshold)
     judged, wrong, risk = len(rows), int((~rows.correct).sum()), threshold.guaranteed_risk
     seen = evidence_of(rows, decided) if judged else None
     return Recheck(
@@ -121,19 +121,30 @@ def recheck(new: Predictions | Outcomes, threshold: Threshold | PositiveThreshol
         judged,
         wrong,
         seen.bound(len(seen.ranking.score), 1 - threshold.confidence) if seen else 1.0,
-        seen.excess(risk) if seen else 1.0,
-        ceil(accepted_needed(risk) * alike / _share_judged(threshold)),
+        seen.excess(risk) if seen and risk < 1 else 1.0,
+        ceil(accepted_needed(risk) * _alike(decided, threshold) / _share_judged(threshold)),
         _refit(new) if isinstance(threshold, Threshold) else _refit_of_class_1(new),
     )
 
 
-def _alike(accepted: Mask, cluster: Tags | None) -> float:
-    """How many times the variance of independent rows the number of accepted ones has; at least 1."""
-    about = accepted - accepted.mean()
-    if cluster is None or not about.any():
+def _refuse_weights(rows: Predictions | Outcomes) -> None:
+    if rows.weights is not None and (rows.weights != rows.weights[:1]).any():
+        raise InputError(
+            "no test is known for a promise on weighted rows; choose a threshold anew, on these rows with their weights"
+        )
+
+
+def _alike(rows: Outcomes, threshold: Threshold | PositiveThreshold) -> float:
+    """How many dependent rows tell as much of the share accepted as one independent one; at least 1.
+
+    Few clusters tell their own spread badly: Student's law makes of them as many fewer.
+    """
+    accepted = rows.confidence >= threshold.value
+    d = design_of(replace(rows, correct=accepted, weights=None))
+    if d is None:
         return 1.0
-    totals = np.bincount(np.unique(cluster, return_inverse=True)[1], about)
-    return max(float(totals @ totals / (about @ about)), 1.0)
+    fewer = student(d.degrees) / student(d.n - 1)
+    return d.effect(accepted.astype(np.float64)) * fewer**2
 
 
 def _share_judged(threshold: Threshold | PositiveThreshold) -> float:
@@ -143,25 +154,30 @@ def _share_judged(threshold: Threshold | PositiveThreshold) -> float:
     return threshold.coverage
 
 
-def confidence_drift(
-    confidence: Floats, threshold: Threshold | PositiveThreshold, *, is_probability: bool = True, alike: float = 1.0
-) -> Drift:
-    """Compare the share of these confidences [n] that a threshold accepts with the share it accepted when chosen.
+def confidence_drift(rows: Outcomes, threshold: Threshold | PositiveThreshold) -> Drift:
+    """Compare the share of rows that a threshold accepts with the share it accepted when chosen.
 
-    Of a threshold of class 1 they are probabilities of class 1. Of dependent rows so many are `alike` as one.
+    Of a threshold of class 1 their confidence is the probability of class 1. Whether they are right is not looked at.
     """
+    _refuse_weights(rows)
     if not threshold.accepted:
         raise InputError("the threshold accepts nothing, so there is no promise to check")
     if threshold.weighted is not None:
         raise InputError("the threshold was chosen on weighted rows, to whose share accepted no exact test applies")
-    n, accepted = len(confidence), int((confidence >= threshold.value).sum())
+    n, accepted = len(rows), int((rows.confidence >= threshold.value).sum())
     if not n:
         raise InputError("there are no rows to check")
-    counts = (accepted, n - accepted, threshold.accepted, threshold.n - threshold.accepted)
+    mean = float(np.mean(rows.confidence)) if rows.is_probability else None
+    few = too_few_clusters(Tables(rows))
+    if few:
+        return Drift(n, accepted, threshold, nan, mean, few)
+    counts, alike = (
+        (accepted, n - accepted, threshold.accepted, threshold.n - threshold.accepted),
+        _alike(rows, threshold),
+    )
     taken, left, taken_before, left_before = (round(count / alike) for count in counts)
     more = fisher(taken, taken + left, taken_before, taken_before + left_before)
     fewer = fisher(left, taken + left, left_before, taken_before + left_before)
-    mean = float(np.mean(confidence)) if is_probability else None
     return Drift(n, accepted, threshold, min(1.0, 2 * min(more, fewer)), mean)
 
 

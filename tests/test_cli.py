@@ -300,6 +300,10 @@ def test_folders_that_do_not_pair_are_compared_side_by_side_with_a_hint(run, tmp
         (("audit", "{b}", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
         (("audit", "{a}", "--state", "{a}/state.npz"), "read as predictions the next time"),
         (("compare", "{a}", "{b}", "--json", "{b}/out.json"), "read as predictions the next time"),
+        (("threshold", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
+        (("threshold", "{a}", "--html", "{a}/out.html"), "read as predictions the next time"),
+        (("calibrate", "{a}", "--save", "{a}/map.json"), "read as predictions the next time"),
+        (("calibrate", "{b}", "--apply", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
     ],
 )
 def test_what_a_folder_cannot_do_is_said_before_the_work(run, tmp_path, words, message):
@@ -586,6 +590,12 @@ def test_threshold_knows_the_map_that_rows_already_have(run, split, tmp_path, me
     code, _, err = run("threshold", rows, "--risk", 0.2, "--map", mapping)
     assert code == 2
     assert "applied to these predictions before" in err
+
+
+@pytest.mark.parametrize("goal", [("--coverage", "0.5"), ("--error-cost", "5.0")])
+def test_the_next_command_has_the_goal_that_was_asked_for(run, split, goal):
+    held_out, _ = split
+    assert f"{' '.join(goal)} --json threshold.json" in " ".join(run("threshold", held_out, *goal)[1].split())
 
 
 def test_threshold_says_why_there_is_none(run, split):

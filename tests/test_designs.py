@@ -264,3 +264,26 @@ def test_what_would_have_been_shown_of_several_runs_is_about_as_wide_as_their_in
     compared = compare(a, b)
     interval, verdict = compared["accuracy"].interval, compared.verdicts[0]
     assert (interval.high - interval.low) / 2 < verdict.detectable < interval.high - interval.low
+
+
+def test_clusters_of_one_share_of_errors_are_rows():
+    """They show no spread of their own, and metrics whose noise is not seen have no interval."""
+    correct, cluster = np.tile([1, 1, 1, 0], 60), np.repeat(np.arange(60), 4)
+    rng = np.random.default_rng(0)
+    found = audit(Outcomes.from_scores(rng.uniform(0.5, 1, 240), correct, cluster=cluster))
+    interval = found["accuracy"].interval
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * np.sqrt(0.75 * 0.25 / 240), rel=0.1)
+    same = audit(Outcomes.from_scores(np.tile([0.9, 0.8, 0.7, 0.75], 60), correct, cluster=cluster))
+    interval = same["aurc"].interval
+    assert interval is None or interval.high - interval.low > 0.005
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_rows_of_next_to_no_weight_are_audited(seed):
+    """In units of the mean weight, the first rows of the ranking are too light to be seen in its sums."""
+    rng = np.random.default_rng(seed)
+    c = rng.uniform(0.5, 1, 500)
+    rows = Outcomes.from_scores(c, rng.random(500) < c, weights=10 ** rng.uniform(-6, 6, 500))
+    assert 0 <= audit(rows)["ece"].value <= 1
+    errors = Outcomes.from_scores(c, rng.random(500) < c)
+    assert audit(replace(errors, weights=np.where(errors.correct, 1e-12, 1.0)))["accuracy"].value < 1e-10

@@ -99,6 +99,12 @@ def test_words_are_right():
         (Outcomes.from_scores([3.0, 2.0], [1, 0], is_probability=False), "ece", "the score is no probability"),
         (Outcomes.from_scores([0.9, 0.8], [1, 1]), "risk", "there is no error among them"),
         (Outcomes.from_scores([0.9, 0.8], [0, 0]), "risk", "every answer is wrong"),
+        (Outcomes.from_scores([0.9, 0.8], [0, 0], weights=[1, 3]), "risk", "every answer is wrong"),
+        (
+            Outcomes.from_scores([0.9, 0.8, 0.7] * 5, [1, 0, 1] * 5, cluster=np.repeat(np.arange(5), 3)),
+            "risk",
+            "all clusters are alike",
+        ),
     ],
 )
 def test_a_pilot_that_tells_nothing_is_refused_for_its_reason(rows, metric, reason):
@@ -110,3 +116,23 @@ def test_the_command_says_whose_noise_it_takes(capsys):
     with pytest.raises(SystemExit):
         main(["plan", "--detect", "ece=0.01"])
     assert "the pilot is the embedded example" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("differing", [0, 12])
+def test_models_that_hardly_differ_are_told_apart_as_often_as_planned(differing):
+    """The pairs that a pilot has not seen are a number of pairs, not a share of them."""
+    rng = np.random.default_rng(0)
+    c, first = rng.uniform(0.5, 1, 4000), rng.random(4000) < 0.9
+    second = first ^ (np.arange(4000) < differing)
+    a, b = (Outcomes.from_scores(c, x) for x in (first, second))
+    n = plan(a, {"risk": 0.01}, b)[0].n
+    shown = 0
+    for _ in range(100):
+        first, pair = rng.random(n) < 0.9, rng.random(n)
+        lost = differing / 4000 / 2
+        first = np.where(pair < 0.01 + lost, False, np.where(pair < 0.01 + 2 * lost, True, first))
+        second = first ^ (pair < 0.01 + 2 * lost)
+        c = rng.uniform(0.5, 1, n)
+        a, b = (Outcomes.from_scores(c, x) for x in (first, second))
+        shown += compare(a, b).verdicts[0].word == "better"
+    assert shown >= 65

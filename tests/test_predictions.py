@@ -374,6 +374,9 @@ def test_labels_can_be_names_of_the_columns(make):
     ("columns", "problem"),
     [
         ({"cluster": ["a", None, "b"]}, "row 1: cluster is None"),
+        ({"cluster": ["a", "b", float("nan")]}, "row 2: cluster is nan"),
+        ({"cluster": pd.to_datetime(["2020-01-01", None, "2020-01-02"])}, "row 1: cluster is NaT"),
+        ({"group": pd.array(["a", pd.NA, "b"], dtype="string")}, "row 1: group is <NA>"),
         ({"cluster": [1.0, 2.0, float("nan")]}, "row 2: cluster is nan"),
         ({"weights": [1e308, 1.0, 1.0]}, "row 0: weight is 1e.308; weights must lie from"),
         ({"weights": [1.0, 1e-320, 1.0]}, "row 1: weight is 1e-320; weights must lie from"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import inf
+from math import inf, isnan
 
 import numpy as np
 import pytest
@@ -168,6 +168,32 @@ def test_rows_in_clusters_raise_no_more_false_alarms(draws):
     assert (alarms <= 0.05 * draws + 2.5 * np.sqrt(0.0475 * draws)).all(), alarms
 
 
+@pytest.mark.parametrize("clusters", [5, 10, 30])
+def test_few_clusters_raise_no_more_false_alarms_of_drift(clusters):
+    """Counted one by one, the rows of five clusters would show a drift that is none two times in three."""
+    rng, alarms, draws = np.random.default_rng(clusters), 0, 100
+    before = Threshold(0.0, 0.2, 0.95, 4000, 2000, 100)
+    for _ in range(draws):
+        score = np.repeat(rng.normal(size=clusters), 40) + rng.normal(size=clusters * 40)
+        rows = Outcomes.from_scores(score, score > 9, cluster=np.arange(len(score)) // 40, is_probability=False)
+        alarms += confidence_drift(rows, before).found
+    assert alarms <= 0.05 * draws + 2.5 * np.sqrt(0.0475 * draws)
+
+
+def test_drift_of_fewer_than_five_clusters_cannot_be_told(tmp_path, capsys):
+    rows = Outcomes.from_scores(np.full(400, 0.9), np.ones(400), cluster=np.arange(400) // 100)
+    before = Threshold(0.5, 0.2, 0.95, 4000, 2000, 100)
+    found = recheck(rows, before)
+    assert isnan(found.drift.p_value)
+    assert not found.drift.found
+    assert "cannot be told: only 4 clusters, at least 5 are needed; 100.0% of 400 inputs accepted" in str(found)
+    assert confidence_drift(replace(rows, cluster=None), before).found
+    write_json(before, tmp_path / "t.json")
+    files.write(rows, tmp_path / "rows.npz")
+    words = ["recheck", str(tmp_path / "rows.npz"), "--threshold", str(tmp_path / "t.json"), "--unlabelled"]
+    assert "only 4 clusters" in printed(capsys, *words)
+
+
 def test_clusters_of_one_row_are_rechecked_as_rows():
     rows = examples.load()[5000:].outcomes()
     chosen = choose_threshold(examples.load()[:5000], risk=0.1)
@@ -177,12 +203,16 @@ def test_clusters_of_one_row_are_rechecked_as_rows():
 
 def test_what_cannot_be_checked_is_refused():
     with pytest.raises(InputError, match="accepts nothing"):
-        confidence_drift(np.array([0.9]), Threshold(inf, 0.01, 0.95, 100, 0, 0))
+        confidence_drift(Outcomes.from_scores([0.9], [1]), Threshold(inf, 0.01, 0.95, 100, 0, 0))
     weighted = Outcomes.from_scores([0.9, 0.8], [1, 0], weights=[1, 2])
     with pytest.raises(InputError, match="no test is known for a promise on weighted rows"):
         recheck(weighted, Threshold(0.5, 0.01, 0.95, 100, 90, 0))
     with pytest.raises(InputError, match="no rows"):
-        confidence_drift(np.array([]), Threshold(0.5, 0.01, 0.95, 100, 90, 0))
+        confidence_drift(weighted[:0], Threshold(0.5, 0.01, 0.95, 100, 90, 0))
+    with pytest.raises(InputError, match="no test is known for a promise on weighted rows"):
+        confidence_drift(weighted, Threshold(0.5, 0.01, 0.95, 100, 90, 0))
+    alike = replace(weighted, weights=np.ones(2))
+    assert recheck(alike, Threshold(0.5, 0.01, 0.95, 100, 90, 0)).judged == 2
 
 
 def test_a_threshold_chosen_under_another_map_is_refused(shipped, capsys):

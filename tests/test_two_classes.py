@@ -288,13 +288,17 @@ def test_calibrate_tells_better_from_calibrated_now_and_shows_class_1(run, tmp_p
     assert next(line for line in out.splitlines() if line.startswith(" structured")).split()[-1] == "✓"
 
 
-def test_a_bound_on_the_cost_is_no_higher_than_that_of_the_same_answer_always():
-    """In clusters bounds are wide; answering 1 always costs 1 at most, whatever the share of class 1."""
+def test_the_threshold_of_least_cost_does_not_depend_on_how_well_it_is_bounded():
+    """In clusters bounds are wide: answering 1 always, which costs 1 at most, would be bounded better."""
     rng = np.random.default_rng(3)
     p = rng.random(600)
     rows = Predictions.from_binary_probabilities(p, rng.random(600) < p**2)
-    t = choose_positive_threshold(replace(rows, cluster=np.arange(600) // 10), costs=[[0, 1], [50, 0]])
-    assert t.promised <= 1
+    alone = choose_positive_threshold(rows, costs=[[0, 1], [50, 0]])
+    clustered = choose_positive_threshold(replace(rows, cluster=np.arange(600) // 10), costs=[[0, 1], [50, 0]])
+    assert (alone.value, alone.cost) == (clustered.value, clustered.cost)
+    assert alone.promised < clustered.promised <= 50
+    always = Predictions.from_binary_probabilities(p, np.ones(600))
+    assert choose_positive_threshold(always, costs=[[0, 1], [50, 0]]).promised <= 1
     never = choose_positive_threshold(Predictions.from_binary_probabilities(p, np.zeros(600)), costs=[[0, 1], [5, 0]])
     assert str(never).startswith("never answer class 1: mean cost at most")
 

@@ -13,10 +13,10 @@ from assay import Outcomes, Predictions, choose_threshold, examples, metrics
 from assay._core.arrays import InputError
 from assay.checking import check_promise
 from assay.metrics import Tables
-from assay.rechecking import confidence_drift
+from assay.rechecking import confidence_drift, recheck
 from assay.report.jsons import write_json
 from assay.report.page._content import decisions
-from assay.thresholds import evidence_of, load_threshold, predicted_class
+from assay.thresholds import Threshold, evidence_of, load_threshold, predicted_class
 
 MANY = 300_000  # rows that stand for everybody
 
@@ -190,13 +190,23 @@ def test_new_clusters_refute_a_promise_only_by_their_number():
     assert not check_promise(replace(rows, cluster=None), promise).passed
 
 
+def test_a_check_and_a_recheck_say_the_same_of_clusters():
+    """Of each cluster of five one row is accepted: the others say how heavy a cluster can be."""
+    rng = np.random.default_rng(0)
+    score = np.where(np.arange(3000) % 5 == 0, 0.9, 0.1)
+    rows = Outcomes.from_scores(score, rng.random(3000) < 0.1 + 0.95 * score, cluster=np.arange(3000) // 5)
+    promise = Threshold(0.5, 0.05, 0.95, 3000, 600, 20)
+    bound = recheck(rows, promise).bound
+    assert f"to {bound:.4g})" in check_promise(rows, promise).found
+
+
 def test_a_weighted_threshold_is_read_back(tmp_path):
     chosen = choose_threshold(errors_rare(np.random.default_rng(0), 3000), risk=0.15)
     assert chosen.weighted is not None
     write_json(chosen, tmp_path / "t.json")
     assert load_threshold(tmp_path / "t.json") == chosen
     with pytest.raises(InputError, match="chosen on weighted rows"):
-        confidence_drift(np.array([0.9, 0.8]), chosen)
+        confidence_drift(Outcomes.from_scores([0.9, 0.8], [1, 0]), chosen)
 
 
 def test_a_page_shows_the_bounds_of_bets():

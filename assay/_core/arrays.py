@@ -100,10 +100,22 @@ def tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:
     x = _foreign(values, name)
     if x.shape != (n,):
         raise InputError(f"{n} rows of predictions but {name} of shape {list(x.shape)}")
-    if x.dtype.kind in "OTf":
-        missing = np.array([value is None or value != value for value in x.tolist()], dtype=np.bool_)  # NaN is not NaN
-        refuse(x.astype(object), missing, f"{name} is {{}}; give every row one")
+    if x.dtype.kind in "fMm":
+        refuse(x.astype(str), x != x, f"{name} is {{}}; give every row one")
+    elif isinstance(values, (list, tuple)) or x.dtype.kind in "OT":  # numpy makes a string of a NaN among strings
+        given = list(values) if isinstance(values, (list, tuple)) else x.tolist()
+        missing = [row for row, value in enumerate(given) if _is_missing(value)]
+        if missing:
+            raise InputError(f"row {missing[0]}: {name} is {given[missing[0]]}; give every row one")
     return x.astype(str) if x.dtype.kind in "OT" else x
+
+
+def _is_missing(value: object) -> bool:
+    """Whether it is None, or not equal to itself: NaN, NaT, or NA, whose comparisons are neither true nor false."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def unique_tags(values: ArrayLike | None, *, name: str, n: int) -> Tags | None:

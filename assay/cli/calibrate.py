@@ -28,7 +28,7 @@ from assay.calibrators import (
 )
 from assay.cli.advice import advise, command
 from assay.cli.calibrate_files import calibrate_files
-from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, refuse_group
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, classes_of, refuse_among, refuse_group
 from assay.cli.output import console, show, working
 from assay.comparing import Comparison, compare
 from assay.maps import Map
@@ -83,6 +83,7 @@ def calibrate_command(
         out is not None and apply is not None and is_sharded(apply) and out.is_dir() and not any(out.iterdir())
     )
     not_over(None if into_folder else out, save, json, html, reading=[held_out, apply])
+    refuse_among(save, json, html, reading=[held_out] if apply is None else [held_out, apply])
     if is_sharded(held_out) or (apply is not None and is_sharded(apply)):
         if html is not None:
             raise InputError("--html needs the rows; give files instead of folders")

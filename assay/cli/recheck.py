@@ -19,6 +19,7 @@ from assay.cli.inputs import STANDARD, ColumnNames, Threads, refuse_group
 from assay.cli.output import show
 from assay.files import Unlabelled
 from assay.maps import ConfidenceMap, Map
+from assay.predictions import Outcomes
 from assay.rechecking import Drift, Recheck, confidence_drift, recheck
 from assay.report.jsons import write_json
 from assay.thresholds import PositiveThreshold, Threshold, load_threshold, threshold_under
@@ -58,12 +59,11 @@ def recheck_command(
     threshold_under(loaded, chosen)
     with loops.threads(threads):
         if unlabelled:
-            if columns.cluster is not None:
-                raise InputError("rows in clusters are checked with their labels only; leave out --unlabelled")
-            rows = files.read_unlabelled(new, columns)
-            found: Drift | Recheck = confidence_drift(
-                _decided_by(rows, loaded, chosen), chosen, is_probability=rows.is_probability or loaded is not None
-            )
+            read = files.read_unlabelled(new, columns)
+            decided, known = _decided_by(read, loaded, chosen), read.is_probability or loaded is not None
+            unjudged = np.zeros(len(decided), dtype=bool)
+            rows = Outcomes(decided, unjudged, is_probability=known, weights=read.weights, cluster=read.cluster)
+            found: Drift | Recheck = confidence_drift(rows, chosen)
         else:
             labelled = in_order(files.read(new, columns), None if loaded is None else loaded.fit.classes)
             if loaded is not None and loaded.fit.rows == rows_digest(labelled):

@@ -17,7 +17,7 @@ from assay._core.writing import not_over
 from assay._matching import in_order
 from assay.cli.advice import advise, command
 from assay.cli.audit import Counting
-from assay.cli.inputs import STANDARD, ColumnNames, Threads
+from assay.cli.inputs import STANDARD, ColumnNames, Threads, refuse_among
 from assay.cli.output import show
 from assay.files import Columns
 from assay.maps import ConfidenceMap, Map
@@ -123,6 +123,7 @@ def threshold_command(
     counting = Counting(skip_bad=skip_bad)
     counting.check([held_out])
     not_over(json, html, reading=[held_out, mapping])
+    refuse_among(json, html, reading=[held_out])
     of_all = {"risk": risk, "coverage": coverage, "error_cost": error_cost}
     if of_class_1 and any(goal is not None for goal in (*of_all.values(), by)):
         raise InputError("--precision, --recall and --costs are goals for class 1; leave out those for all answers")
@@ -150,7 +151,9 @@ def threshold_command(
         mapped = () if mapping is None else ("--map", mapping)
         again = command("threshold", held_out, *mapped, columns=replace(columns, group=None))
         threshold_page(held_out.stem, rows, chosen, html, command=again)
-    _advise(chosen, held_out, mapping, json, of_class_1.costs, columns)
+    asked = {"--coverage": coverage, "--error-cost": error_cost, "--costs": of_class_1.costs}
+    asked_for = tuple(word for flag, goal in asked.items() if goal is not None for word in (flag, str(goal)))
+    _advise(chosen, held_out, mapping, json, asked_for, columns)
 
 
 def _refuse_what_needs_rows(file: Path, given: Mapping[str, object]) -> None:
@@ -182,10 +185,10 @@ def _advise(
     held_out: Path,
     mapping: Path | None,
     json: Path | None,
-    costs: str | None,
+    asked: tuple[str, ...],
     columns: Columns,
 ) -> None:
-    """Ship what can be promised; watch what is shipped.
+    """Ship what can be promised; watch what is shipped. A goal that is no promise was `asked` for, and is so again.
 
     A risk that was read off these rows is promised on others: a second look at the same ones is not accounted for.
     """
@@ -200,8 +203,7 @@ def _advise(
             return  # nothing can be tested then
         advise("recheck", "NEW_ROWS", *mapped, "--threshold", json, columns=replace(columns, group=None))
     else:
-        goal = ("--costs", costs) if costs else _goal(chosen)
-        advise("threshold", held_out, *mapped, *goal, "--json", "threshold.json", columns=columns)
+        advise("threshold", held_out, *mapped, *(asked or _goal(chosen)), "--json", "threshold.json", columns=columns)
 
 
 def _goal(chosen: Threshold | PositiveThreshold) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 
 from assay._core import arrays
-from assay._core.arrays import Array, Floats, InputError, NoRows
+from assay._core.arrays import Array, Floats, InputError, NoRows, Tags
 from assay._core.lookup import hint
 from assay._core.reading import PACKED, ending, require_file
 from assay._core.writing import replacing
@@ -156,6 +156,8 @@ class Unlabelled:
     values: Array  # [n, k] logits, or [n] confidences
     is_probability: bool  # else the confidences only rank
     classes: tuple[str, ...] | None = None  # [k] names of the classes, where they have names
+    cluster: Tags | None = None  # [n]
+    weights: Floats | None = None  # [n]
 
 
 def read(file: str | Path, columns: Columns = Columns()) -> Predictions | Outcomes:
@@ -578,10 +580,10 @@ def _unlabelled(table: Mapping[str, Array], columns: Columns) -> Unlabelled:
     """The constructors of labelled rows check the numbers, with labels that are not kept."""
     kind, name, _ = _kind(table, columns)
     values = _numbers(table, columns, name, kind)
-    nobody_knows = np.zeros(len(values), dtype=np.int64)
+    nobody_knows, tags = np.zeros(len(values), dtype=np.int64), _tags(table, columns)
     if kind in ("confidence", "score"):
-        checked = Outcomes.from_scores(values, nobody_knows, is_probability=kind == "confidence")
-        return Unlabelled(checked.confidence, checked.is_probability)
+        checked = Outcomes.from_scores(values, nobody_knows, is_probability=kind == "confidence", **tags)
+        return Unlabelled(checked.confidence, checked.is_probability, cluster=checked.cluster, weights=checked.weights)
     make: dict[str, Callable[..., Predictions]] = {
         "logits": Predictions.from_logits,
         "probabilities": Predictions.from_probabilities,
@@ -589,7 +591,8 @@ def _unlabelled(table: Mapping[str, Array], columns: Columns) -> Unlabelled:
     }
     classes = tuple(matching(table, name)) if "*" in name else ()
     named = classes if classes and not classes[0].isdecimal() else None
-    return Unlabelled(make[kind](values, nobody_knows).logits, True, named)
+    rows = make[kind](values, nobody_knows, **tags)
+    return Unlabelled(rows.logits, True, named, rows.cluster, rows.weights)
 
 
 def _kind(table: Mapping[str, Array], columns: Columns) -> tuple[str, str, bool]:

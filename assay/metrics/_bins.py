@@ -121,7 +121,9 @@ def mass_starts(r: Ranking, n_bins: int) -> Labels:
     """How many rows of the ranking lie in equal-mass bins j and above, for j = 0, ..., b."""
     refuse_bins(n_bins, r.n)
     # A row has bin >= j if its first ascending rank n - kept is at least j n / b.
-    return r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n / n_bins + ROUNDING, side="right")
+    start = r.kept[1:].searchsorted(np.arange(n_bins, -1, -1) * r.n / n_bins + ROUNDING, side="right")
+    start[-1] = 0  # however light the first row is
+    return start
 
 
 def mass_bin(r: Ranking, n_bins: int) -> Labels:

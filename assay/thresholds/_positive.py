@@ -112,8 +112,8 @@ def choose_positive_threshold(
 
     One of three goals. `precision`: at least this share of the rows answered 1 are of class 1, and as many rows as
     possible are. `recall`: at least this share of the rows of class 1 are answered 1, and as few others as possible.
-    `costs`: the least mean cost, by [[cost of a true 0, of a false 1], [of a false 0, of a true 1]]; the promise is a
-    bound on it. All are exact: binomial bounds that pay for looking at several thresholds, and for recall the order
+    `costs`: the least mean cost seen, by [[cost of a true 0, of a false 1], [of a false 0, of a true 1]]; the promise is
+    a bound on it, which on few rows can be above that of the same answer always. All are exact: binomial bounds that pay for looking at several thresholds, and for recall the order
     statistics of the rows of class 1; or bets where rows have weights or clusters. They hold for rows drawn like the
     held-out ones, with as many of class 1.
 
@@ -186,13 +186,10 @@ class _Search:
         mean = np.tensordot(costs.reshape(-1), cells_at(self.seen.shares, looks), 1) / self.r.n
         above = (costs - costs.min()).reshape(-1)
         doubt = self.doubt / len(looks) / np.count_nonzero(above)
-        bounds = {}
-        for place in {0, int(mean.argmin()), len(looks) - 1}:  # the best seen, and the same answer always
-            highest = costs[:, 1].max() if place == len(looks) - 1 else costs[:, 0].max() if place == 0 else costs.max()
-            bound = float(costs.min() + above @ self.seen.cells(int(looks[place]), doubt))
-            bounds[place] = min(bound, float(highest))
-        best = min(bounds, key=bounds.__getitem__)
-        return self.at(int(looks[best]), "cost", bounds[best], cost=float(mean[best]))
+        best = int(mean.argmin())
+        answers = [0] if best == 0 else [1] if best == len(looks) - 1 else [0, 1]
+        bound = float(costs.min() + above @ self.seen.cells(int(looks[best]), doubt))
+        return self.at(int(looks[best]), "cost", min(bound, float(costs[:, answers].max())), cost=float(mean[best]))
 
     def at(self, row: int, goal: str, promised: float, cost: float = nan) -> PositiveThreshold:
         r, weighed = self.r, self.seen.shares

@@ -109,10 +109,10 @@ class GroupThresholds:
 def level(confidence: float) -> str:
     """A confidence to read.
 
-    >>> level(0.95), level(0.9975), level(0.999999)
-    ('95%', '99.75%', '99.9999%')
+    >>> level(0.95), level(0.9875), level(0.999999)
+    ('95%', '98.75%', '99.9999%')
     """
-    doubt = float(f"{100 * (1 - confidence):.2g}")
+    doubt = float(f"{100 * (1 - confidence):.4g}")
     return f"{100 - doubt:.10g}%"
 
 

@@ -12,9 +12,10 @@ from assay.metrics.inference._influence import (
     auroc_influence,
     e_aurc_influence,
 )
-from assay.metrics.inference._intervals import Interval, loss_interval, proportion_interval
+from assay.metrics.inference._intervals import Interval, loss_interval, proportion_interval, student
 from assay.metrics.inference._noise import NoiseFloor, NoiseFloors, noise_floors
 from assay.metrics.inference._paired import (
+    UNSEEN,
     AccuracyChange,
     CalibrationPart,
     accuracy_change,
@@ -39,6 +40,7 @@ from assay.metrics.inference._rules import (
 
 __all__ = [
     "ROUNDING",
+    "UNSEEN",
     "AccuracyChange",
     "CalibrationPart",
     "Change",
@@ -79,6 +81,7 @@ __all__ = [
     "proportion_interval",
     "risk_interval",
     "share_interval",
+    "student",
     "too_few",
     "too_few_clusters",
     "too_few_in",

@@ -58,7 +58,7 @@ class Design:
     def telling(self, influence: Floats) -> float:
         """As many samples or clusters as make up the variance of a mean, if all had the same part in it (Kish)."""
         squares = self.totals(influence) ** 2
-        return float(squares.sum() ** 2 / (squares @ squares))
+        return float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else 0.0
 
     def mean(self, column: Floats) -> Estimate:
         value = float(self.weight @ column) / self.n
@@ -102,9 +102,10 @@ def design_of(outcomes: Outcomes) -> Design | None:
     """The design of weighted or clustered samples; none where all count alike and are independent."""
     n = len(outcomes)
     weight = np.ones(n) if outcomes.weights is None else outcomes.weights / outcomes.weights.mean()
-    names, cluster = np.unique(np.arange(n) if outcomes.cluster is None else outcomes.cluster, return_inverse=True)
-    if len(names) < n:
-        return Design(n, outcomes, weight, weight**2, cluster, len(names))
+    if outcomes.cluster is not None:
+        names, cluster = np.unique(outcomes.cluster, return_inverse=True)
+        if len(names) < n:
+            return Design(n, outcomes, weight, weight**2, cluster, len(names))
     return Design(n, outcomes, weight, weight**2) if (weight != weight[:1]).any() else None
 
 

@@ -41,6 +41,7 @@ from assay.metrics.inference._ranked import MIN_ERRORS, fpr95_interval, risk_int
 
 T = TypeVar("T")
 
+ROUNDING = 1e-12  # of a variance, as a share
 MIN_CLUSTERS = 5  # of fewer the spread of clusters says next to nothing
 UNKNOWN = "no interval of known coverage for weighted or dependent samples"
 
@@ -130,7 +131,7 @@ def accuracy_rule(t: Tables) -> Interval:
     share, n = d.mean(d.rows.correct.astype(np.float64)), d.samples
     value = min(max(share.value, 0.0), 1.0)  # sums of weights round
     if d.rarer > 0:
-        n = min(value * (1 - value) / share.error**2, r.n)
+        n = min(value * (1 - value) / share.error**2, r.n) if share.error > 0 else r.n
     else:
         value = round(value)
     n *= (student(r.n - 1) / student(share.degrees)) ** 2
@@ -243,6 +244,8 @@ def by_influence(
         else:
             column = moved.of(d.rows)
             effect = d.variance(column) / max(moved.variance(), 1e-300)
+            if effect < ROUNDING:
+                return Withheld("all clusters are alike, so their noise is not seen")
             scatter = d.mean((~d.rows.correct).astype(np.float64)).error
             found = share_interval(
                 t.once(metric), moved, effect=effect, fewest=d.rarer, telling=d.telling(column), scatter=scatter

@@ -35,7 +35,8 @@ def newsgroups(folder: Path | None, cut: Cut) -> Splits:
 def newsgroups_random(folder: Path | None, cut: Cut) -> Splits:
     """As in mukhoti2020: a random test set of 3,999 posts, or of a fifth of fewer; no headers; their last 1000 words.
 
-    The seed of the cut decides which; posts of one thread may be in both parts.
+    The seed of the cut decides which; posts of one thread may be in both parts. In copies that have tabs for ends of
+    lines, one header in a hundred is cut too early, at a field that goes on in a second line.
     """
     found = _read(folder)
     whole = pa.concat_tables([found["train"], found["test"]], promote_options="default")
