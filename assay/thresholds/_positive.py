@@ -112,10 +112,10 @@ def choose_positive_threshold(
 
     One of three goals. `precision`: at least this share of the rows answered 1 are of class 1, and as many rows as
     possible are. `recall`: at least this share of the rows of class 1 are answered 1, and as few others as possible.
-    `costs`: the least mean cost seen, by [[cost of a true 0, of a false 1], [of a false 0, of a true 1]]; the promise is
-    a bound on it, which on few rows can be above that of the same answer always. All are exact: binomial bounds that pay for looking at several thresholds, and for recall the order
-    statistics of the rows of class 1; or bets where rows have weights or clusters. They hold for rows drawn like the
-    held-out ones, with as many of class 1.
+    `costs`: the least mean cost seen, by [[cost of a true 0, of a false 1], [of a false 0, of a true 1]]; the promise
+    is a bound on it, which on few rows can be above that of the same answer always. All are exact: binomial bounds that
+    pay for looking at several thresholds, and for recall the order statistics of the rows of class 1; or bets where
+    rows have weights or clusters. They hold for rows drawn like the held-out ones, with as many of class 1.
 
     >>> import numpy as np
     >>> p = np.linspace(0, 1, 2000)
