@@ -301,7 +301,7 @@ def test_folders_that_do_not_pair_are_compared_side_by_side_with_a_hint(run, tmp
         (("audit", "{a}", "--state", "{a}/state.npz"), "read as predictions the next time"),
         (("compare", "{a}", "{b}", "--json", "{b}/out.json"), "read as predictions the next time"),
         (("threshold", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
-        (("threshold", "{a}", "--html", "{a}/out.html"), "read as predictions the next time"),
+        (("threshold", "{a}/*", "--html", "{a}/out.html"), "read as predictions the next time"),
         (("calibrate", "{a}", "--save", "{a}/map.json"), "read as predictions the next time"),
         (("calibrate", "{b}", "--apply", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),
     ],

@@ -144,16 +144,22 @@ def threshold_command(
 
         write_json(chosen, json)
     if html is not None:
-        from assay.report.page import threshold_page
-
-        if not isinstance(chosen, Threshold):
-            raise InputError("--html shows one threshold on the confidence; --json has those of groups and of class 1")
         mapped = () if mapping is None else ("--map", mapping)
         again = command("threshold", held_out, *mapped, columns=replace(columns, group=None))
-        threshold_page(held_out.stem, rows, chosen, html, command=again)
+        _write_page(held_out.stem, rows, chosen, html, again)
     asked = {"--coverage": coverage, "--error-cost": error_cost, "--costs": of_class_1.costs}
     asked_for = tuple(word for flag, goal in asked.items() if goal is not None for word in (flag, str(goal)))
     _advise(chosen, held_out, mapping, json, asked_for, columns)
+
+
+def _write_page(
+    name: str, rows: Rows | Tally, chosen: Threshold | GroupThresholds | PositiveThreshold, html: Path, again: str
+) -> None:
+    from assay.report.page import threshold_page
+
+    if not isinstance(chosen, Threshold):
+        raise InputError("--html shows one threshold on the confidence; --json has those of groups and of class 1")
+    threshold_page(name, rows, chosen, html, command=again)
 
 
 def _refuse_what_needs_rows(file: Path, given: Mapping[str, object]) -> None:

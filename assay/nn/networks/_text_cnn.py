@@ -54,8 +54,8 @@ class MaxOfConvolution(nn.Module):
         first = place.T + length * torch.arange(n, device=x.device)  # [channels, n] among the words of all texts
         rows = (first[..., None] + torch.arange(width, device=x.device)).flatten()
         windows = words.reshape(n * length, inputs).index_select(0, rows).view(channels, n, width * inputs)
-        weight = self.convolution.weight.permute(0, 3, 2, 1).reshape(channels, width * inputs, 1)
-        found = (windows @ weight).squeeze(2).T  # [n, channels]
+        weight = self.convolution.weight.permute(0, 3, 2, 1).reshape(channels, width * inputs)
+        found = torch.einsum("cnk,ck->nc", windows, weight)  # `windows @ weight` takes three times as long
         return found if self.convolution.bias is None else found + self.convolution.bias
 
 
