@@ -291,6 +291,8 @@ def test_folders_that_do_not_pair_are_compared_side_by_side_with_a_hint(run, tmp
         (("check", "{a}", "--require", "ece<=1"), "give one file"),
         (("check", "{file}", "--baseline", "{a}", "--no-worse"), "give one file"),
         (("plan", "{a}/*.parquet", "--detect", "ece=0.1"), "give one file"),
+        (("plan", "--detect", "ece=0.1", "{file}"), "files come before it"),
+        (("plan", "--detect", "ece=0.1", "{file}", "--weight", "w"), "files come before it"),
         (("compare", "{a}", "{file}", "{b}"), "two are compared, one for each model"),
         (("compare", "{a}", "{b}", "--common"), "--common needs the rows"),
         (("audit", "{a}", "--json", "{a}/out.json"), "read as predictions the next time"),

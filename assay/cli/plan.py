@@ -34,6 +34,7 @@ def plan_command(
     detect
         What to detect: ece=0.01, auroc=0.02 or risk=0.005, in natural units; several are separated by spaces.
     """
+    goals = dict(map(_split, detect))
     refuse_group(columns)
     refuse_many(pilot, other)
     if pilot is None:
@@ -41,7 +42,7 @@ def plan_command(
         show("No file given: the pilot is the embedded example, a small ResNet on CIFAR-10.", "dim")
     rows = examples.load() if pilot is None else files.read(pilot, columns)
     second = None if other is None else files.read(other, columns)
-    for found in plan(rows, dict(map(_split, detect)), second):
+    for found in plan(rows, goals, second):
         show(f"{found}.")
 
 
@@ -50,4 +51,4 @@ def _split(text: str) -> tuple[str, float]:
     try:
         return metric, float(size)
     except ValueError:
-        raise InputError(f"--detect {text}: say what and how much, as in ece=0.01") from None
+        raise InputError(f"--detect {text}: say what and how much, as in ece=0.01; files come before it") from None

@@ -144,8 +144,10 @@ def _findings(audit: Audit, shown: Collection[str]) -> Iterator[Text]:
         yield Text("No group is shown to be worse than the rest.")
     if audit.detectable:
         least, most = (100 * f(audit.detectable.values()) for f in (min, max))
-        span = f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}, by group,"
-        yield Text(f"Over-confidence of {span} points beyond the rest would have been seen 4 times of 5.", "dim")
+        span, which = f"{least:.1f}", ""
+        if span != f"{most:.1f}":
+            span, which = f"{span} to {most:.1f}", ", which depends on the group,"
+        yield Text(f"Over-confidence of {span} points beyond the rest{which} would have been seen 4 times of 5.", "dim")
     blind = 0 if audit.by_label or audit.calibrated_p is None else len(audit.groups.keys() - audit.detectable.keys())
     if blind:
         yield Text(f"In {blind} group{'s' * (blind > 1)} no over-confidence could have been seen: too few rows.", "dim")
