@@ -13,14 +13,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as Grid
 
 from assay.claims._advice import accepted, advice, promised_risk
-from assay.claims._claims import Side
+from assay.claims._claims import Claim, Side
 from assay.claims._evidence import PRINTED, Evidence
 from assay.claims._verdicts import LEAST, Comparison, Judged
 from assay.metrics import COMPARED, Unit
 from assay.nn.names import SEVERITIES
 from assay.report.page import Field, PageTable, as_data, write_claims
 from assay.report.quantities import quantity
-from assay.study import UNCHANGED
+from assay.study import UNCHANGED, USUAL_SCORE
 from assay.study._shifts import corruption_and_severity
 
 COLUMNS = ("claim", "who says so", "regime", "compared", "effect", "interval", "verdict")
@@ -44,7 +44,7 @@ def table(judged: Sequence[Judged]) -> PageTable:
 def _row(judged: Judged) -> tuple[Field, ...]:
     claim, weakest = judged.claim, judged.weakest
     unit = quantity(claim.metric).unit
-    compared = f"{claim.method} and {weakest.against}"
+    compared = _compared(claim, weakest.against)
     if len(judged.comparisons) > 1:
         compared += f", the weakest of {len(judged.comparisons)}"
     effect = Field("–") if weakest.interval is None else Field(_signed(unit, weakest.effect), weakest.effect)
@@ -57,6 +57,17 @@ def _row(judged: Judged) -> tuple[Field, ...]:
         Field("–") if weakest.interval is None else Field(_interval(unit, weakest)),
         Field(judged.word, judged.word, _detail(judged, weakest), TONES.get(judged.word, "")),
     )
+
+
+def _compared(claim: Claim, against: str) -> str:
+    """Both sides by what differs, and what they share beyond the usual."""
+    ways = ((claim.calibrator, claim.against_calibrator, UNCHANGED), (claim.score, claim.against_score, USUAL_SCORE))
+    own = [mine for mine, other, _ in ways if other not in (None, mine)]
+    shared = [mine for mine, other, usual in ways if other in (None, mine) and mine != usual]
+    said = ", ".join([claim.method, *own])
+    if claim.against is None:
+        return ", ".join([said, *shared])
+    return f"{said} against {against}" + "".join(f", both with {way}" for way in shared)
 
 
 def _signed(unit: Unit, value: float) -> str:
@@ -227,4 +238,4 @@ def _severities(evidence: Evidence) -> list[dict[str, Any]]:
 def _curves(name: str, axis: str, first: int, by_recipe: Mapping[str, Mapping[int, Any]]) -> dict[str, Any]:
     """By recipe, the mean over seeds at each place of the axis."""
     means = {recipe: np.mean([*seeds.values()], axis=0).tolist() for recipe, seeds in by_recipe.items() if seeds}
-    return {"name": name, "axis": axis, "first": first, "means": means}
+    return {"title": quantity(name).title, "axis": axis, "first": first, "means": means}

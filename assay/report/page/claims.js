@@ -19,7 +19,7 @@ function showRegime() {
   showTable(find("#recipes"), regime().recipes);
   find("#source").textContent = regime().source.replaceAll("`", "");
   find("#advice").replaceChildren(...regime().advice.map((textContent) => element("li", { textContent })));
-  const labels = regime().curves.map(({ name, axis }) => `${name.replaceAll("_", " ")} by ${axis}`);
+  const labels = regime().curves.map(({ title, axis }) => `${title} by ${axis}`);
   figures.replaceChildren(...labels.map((textContent) => element("option", { textContent })));
   find("#courses").hidden = labels.length === 0;
   drawRegime();
@@ -45,14 +45,17 @@ function drawMap() {
 }
 
 function drawCourse() {
-  const { name, axis, first, means } = regime().curves[figures.selectedIndex];
+  const { title, axis, first, means } = regime().curves[figures.selectedIndex];
   const names = regime().points.map(({ recipe }) => recipe);
-  const traces = Object.entries(means).map(([recipe, values]) => ({
-    ...line(values.map((_, i) => first + i), values, SERIES[names.indexOf(recipe) % SERIES.length], { width: 1.5 }),
-    name: quoted(recipe), hovertemplate: `${quoted(recipe)}<br>${axis} %{x}: %{y:.4f}<extra></extra>`,
-  }));
-  draw(find("#curves"), `${name.replaceAll("_", " ")} by ${axis}`, traces, {
+  const traces = Object.entries(means).map(([recipe, values]) => {
+    const place = names.indexOf(recipe), dash = DASHES[Math.floor(place / SERIES.length) % DASHES.length];
+    return {
+      ...line(values.map((_, i) => first + i), values, SERIES[place % SERIES.length], { dash, width: 1.5 }),
+      name: quoted(recipe), hovertemplate: `${quoted(recipe)}<br>${axis} %{x}: %{y:.4f}<extra></extra>`,
+    };
+  });
+  draw(find("#curves"), `${title} by ${axis}`, traces, {
     showlegend: true, legend: { orientation: "h", y: -0.2 }, margin: { l: 55, r: 24, t: 20, b: 45 },
-    xaxis: { title: { text: axis } }, yaxis: { title: { text: name.replaceAll("_", " ") } },
+    xaxis: { title: { text: axis } }, yaxis: { title: { text: title } },
   });
 }
